@@ -1,0 +1,58 @@
+package v1alpha1
+
+// Condition types of a ValkeyCluster.
+const (
+	// ConditionReady: every slot is served and every wished node is in sync.
+	ConditionReady = "Ready"
+	// ConditionProgressing: the manager is changing something, or wants to.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded: redundancy or service is less than wished.
+	ConditionDegraded = "Degraded"
+	// ConditionConfigResolved: config chain, image and roles all exist and fit.
+	ConditionConfigResolved = "ConfigResolved"
+	// ConditionTLSReady: every node serves the Secret's certificate.
+	ConditionTLSReady = "TLSReady"
+	// ConditionACLApplied: every node has the wished users in force.
+	ConditionACLApplied = "ACLApplied"
+	// ConditionExternalAccessReady: the cluster is reachable from outside as
+	// wished.
+	ConditionExternalAccessReady = "ExternalAccessReady"
+)
+
+// Reasons of conditions and events. docs/reference/conditions.md is compared
+// with this list by a test.
+const (
+	ReasonActive              = "Active"
+	ReasonCreating            = "Creating"
+	ReasonNodesNotReady       = "NodesNotReady"
+	ReasonSlotsUncovered      = "SlotsUncovered"
+	ReasonComplete            = "Complete"
+	ReasonReconciling         = "Reconciling"
+	ReasonPaused              = "Paused"
+	ReasonStepFailed          = "StepFailed"
+	ReasonWaiting             = "Waiting"
+	ReasonHealthy             = "Healthy"
+	ReasonNodeUnreachable     = "NodeUnreachable"
+	ReasonPodPending          = "PodPending"
+	ReasonPodFailed           = "PodFailed"
+	ReasonResolved            = "Resolved"
+	ReasonConfigNotFound      = "ConfigNotFound"
+	ReasonConfigChainInvalid  = "ConfigChainInvalid"
+	ReasonImageNotFound       = "ImageNotFound"
+	ReasonImageNotSet         = "ImageNotSet"
+	ReasonVersionNotSupported = "VersionNotSupported"
+	ReasonRoleNotFound        = "RoleNotFound"
+	ReasonSettingRefused      = "SettingRefused"
+	ReasonMemoryExceeded      = "MemoryExceeded"
+	ReasonDuplicateUsername   = "DuplicateUsername"
+	ReasonNameConflict        = "NameConflict"
+	ReasonTLSDisabled         = "TLSDisabled"
+	ReasonTLSSecretNotFound   = "TLSSecretNotFound"
+	ReasonTLSInvalid          = "TLSInvalid"
+	ReasonTLSServed           = "Served"
+	ReasonACLApplied          = "Applied"
+	ReasonACLPending          = "Pending"
+	ReasonExternalDisabled    = "Disabled"
+	ReasonNodeReplaced        = "NodeReplaced"
+	ReasonCreated             = "Created"
+)

@@ -1,0 +1,83 @@
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// EndpointType says which address a node gives to clients.
+// +kubebuilder:validation:Enum=ip;hostname
+type EndpointType string
+
+// Values of EndpointType.
+const (
+	EndpointIP       EndpointType = "ip"
+	EndpointHostname EndpointType = "hostname"
+)
+
+// DefaultHostnamePrefix starts the shard hostnames when none is set.
+const DefaultHostnamePrefix = "shard"
+
+// ExternalAccess exposes every node of a cluster outside Kubernetes: one Service
+// per shard, one port per node.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.preferredEndpointType) || self.preferredEndpointType != 'hostname' || has(self.domain)",message="externalAccess.domain is required when preferredEndpointType is hostname: set the DNS domain of the shard hostnames"
+type ExternalAccess struct {
+	// Enabled turns external access on. Off renders exactly what no block does.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+	// ServiceType of the shard Services; unset means NodePort, or ClusterIP with
+	// a gateway.
+	// +optional
+	// +kubebuilder:validation:Enum=NodePort;LoadBalancer;ClusterIP
+	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
+	// ExternalTrafficPolicy of the shard Services. Local preserves the client's
+	// source address.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
+	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+	// ServiceAnnotations are put on each shard Service. Values may use {shard}
+	// and {hostname}.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('valkey.gomomento.com/'))",message="serviceAnnotations must not use keys under valkey.gomomento.com/: they belong to the manager"
+	ServiceAnnotations map[string]string `json:"serviceAnnotations,omitempty"`
+	// HostnamePrefix of the shard hostnames <prefix>-<shard>.<domain>; unset
+	// means shard.
+	// +optional
+	// +kubebuilder:validation:MaxLength=58
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="hostnamePrefix must be a DNS label: lower-case letters, digits and '-', at most 58 characters"
+	HostnamePrefix string `json:"hostnamePrefix,omitempty"`
+	// Domain of the shard hostnames.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$')",message="domain must be a DNS name such as valkey.example.com: lower-case labels of at most 63 characters, no trailing dot, '_' or '*'"
+	Domain string `json:"domain,omitempty"`
+	// PreferredEndpointType that nodes give to clients: ip (default) or hostname.
+	// +optional
+	PreferredEndpointType EndpointType `json:"preferredEndpointType,omitempty"`
+	// Gateway exposes the nodes through TCPRoutes of a Gateway.
+	// +optional
+	Gateway *GatewayAccess `json:"gateway,omitempty"`
+}
+
+// GatewayAccess attaches one TCPRoute per node to listeners of a Gateway.
+type GatewayAccess struct {
+	// GatewayRef names the Gateway in the cluster's namespace.
+	GatewayRef GatewayReference `json:"gatewayRef"`
+	// BasePort is the first listener port; node n of shard s uses
+	// basePort + s*(replicasPerShard+1) + n.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	BasePort int32 `json:"basePort"`
+}
+
+// GatewayReference names a Gateway.
+type GatewayReference struct {
+	// Name of the Gateway.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Namespace of the Gateway; unset means the cluster's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
