@@ -1,0 +1,218 @@
+# Every target works alone and twice in a row, as root, without input, from a
+# machine that has Go, git and make.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory --no-builtin-rules --warn-undefined-variables
+
+# The ambient kubeconfig is out of reach of all that runs from here: a test must
+# not find its way into production. USE_KUBECONFIG=<path> names a cluster.
+override KUBECONFIG := /dev/null
+export KUBECONFIG
+USE_KUBECONFIG ?=
+export USE_KUBECONFIG
+
+# An image of the manager that the cluster of USE_KUBECONFIG can pull.
+MANAGER_IMAGE ?=
+export MANAGER_IMAGE
+
+# KEEP=1 leaves the local cluster running after test-e2e and bench.
+KEEP ?=
+
+# RUN=<regexp> selects tests, BENCH=<regexp> benchmarks.
+RUN ?=
+BENCH ?= .
+run_flag := $(if $(RUN),-run '$(RUN)')
+
+MODULE := github.com/kubectl-valkey/kubectl-valkey
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-$$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown))
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# The commit's time, so that the same commit gives the same binaries.
+DATE := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo unknown)
+IMAGE := kubectl-valkey/manager:$(VERSION)
+
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w \
+	-X $(MODULE)/pkg/version.Version=$(VERSION) \
+	-X $(MODULE)/pkg/version.Commit=$(COMMIT) \
+	-X $(MODULE)/pkg/version.Date=$(DATE)'
+
+CLUSTER := go run ./e2e/cluster
+LOGS := $(CURDIR)/dist/logs
+
+# Tools, built once into the cache.
+CACHE := $(if $(value KUBECTL_VALKEY_CACHE),$(KUBECTL_VALKEY_CACHE),$(HOME)/.cache/kubectl-valkey)
+TOOLS := $(CACHE)/tools
+
+# $(call tool,name,version,package) makes the rule for one tool. A killed build
+# leaves no half a tool: the folder appears complete or not at all.
+define tool
+$(TOOLS)/$(1)-$(2)/$(1):
+	@echo '==> building $(1) $(2) into $(TOOLS) (once)'
+	@mkdir -p '$(TOOLS)'; new=$$$$(mktemp -d '$(TOOLS)/.unfinished-XXXXXX'); trap 'rm -rf "$$$$new"' EXIT; \
+	GOBIN="$$$$new" GOFLAGS=-trimpath go install '$(3)@$(2)'; \
+	chmod 755 "$$$$new"; rm -rf '$(TOOLS)/$(1)-$(2)'; mv "$$$$new" '$(TOOLS)/$(1)-$(2)'
+endef
+CONTROLLER_GEN := $(TOOLS)/controller-gen-v0.23.0/controller-gen
+KUSTOMIZE := $(TOOLS)/kustomize-v5.8.2/kustomize
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-v2.15.0/golangci-lint
+GOVULNCHECK := $(TOOLS)/govulncheck-v1.9.0/govulncheck
+$(eval $(call tool,controller-gen,v0.23.0,sigs.k8s.io/controller-tools/cmd/controller-gen))
+$(eval $(call tool,kustomize,v5.8.2,sigs.k8s.io/kustomize/kustomize/v5))
+$(eval $(call tool,golangci-lint,v2.15.0,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
+$(eval $(call tool,govulncheck,v1.9.0,golang.org/x/vuln/cmd/govulncheck))
+
+##@ See it run
+
+.PHONY: help
+help: ## Print this list
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
+	@printf '\nVariables: %s\n' 'USE_KUBECONFIG=<path> uses that Kubernetes instead of the local one,'
+	@printf '           %s\n' 'MANAGER_IMAGE=<ref> names a manager image that it can pull,' \
+	  'RUN=<regexp> selects tests, KEEP=1 leaves the local Kubernetes running,' \
+	  'KUBECTL_VALKEY_CACHE=<dir> moves the cache of built parts.'
+
+.PHONY: demo
+demo: build image ## Start a local Kubernetes, install the manager, create a cluster, use it
+	@go run ./e2e/demo --image-archive dist/manager-image.tar --image '$(IMAGE)'
+
+.PHONY: down
+down: ## Stop the local Kubernetes and remove all that it left
+	@$(CLUSTER) down
+
+##@ Test
+
+# The stages of `make test`, those that fail fast first.
+STAGES := lint verify-generate test-unit test-api test-e2e
+
+.PHONY: test
+test: ## Run every check and test once: lint, generated files, unit, API server, end to end
+	@rm -rf '$(LOGS)'; mkdir -p '$(LOGS)'; \
+	for stage in $(STAGES); do \
+	  echo; echo "==> $$stage"; start=$$SECONDS; \
+	  $(MAKE) $$stage || { echo "==> $$stage failed after $$((SECONDS - start)) s; logs are in $(LOGS)"; exit 1; }; \
+	  printf '    %-16s %5d s\n' $$stage $$((SECONDS - start)) | tee -a '$(LOGS)/times'; \
+	done; \
+	echo; echo '==> times'; cat '$(LOGS)/times'; printf '    %-16s %5d s\n' all $$SECONDS; \
+	for stage in test-unit test-api test-e2e; do \
+	  echo; echo "==> $$stage"; grep -E '^(ok|FAIL)' "$(LOGS)/$$stage/go-test.log"; \
+	done
+
+.PHONY: test-full
+test-full: export E2E_FULL := 1
+test-full: test ## Run test with every repeat, the whole matrix and the long soaks
+
+.PHONY: test-unit
+test-unit: ## Run the unit tests: no cluster, no root, two minutes at most
+	@mkdir -p '$(LOGS)/$@'
+	@go test $(run_flag) ./... | tee '$(LOGS)/$@/go-test.log' | grep -v 'no test files'
+
+# Packages with tests behind a build tag.
+tagged = $(shell grep -rlE '^//go:build (.*[^a-z0-9])?$(1)([^a-z0-9]|$$)' --include='*_test.go' cmd deploy docs e2e pkg | xargs -r dirname | sort -u | sed 's,^,./,')
+
+.PHONY: test-api
+test-api: ## Run the tests against a real API server
+	@mkdir -p '$(LOGS)/$@'
+	@assets=$$($(CLUSTER) assets); \
+	KUBEBUILDER_ASSETS="$$assets" go test -tags api -count=1 -timeout 20m $(run_flag) $(call tagged,api) | tee '$(LOGS)/$@/go-test.log'
+
+# Runs what follows against a Kubernetes: $$kubeconfig names it. The local one is
+# started, given the manager's image, and stopped again whatever happens.
+define with_cluster
+logs='$(LOGS)/$@'; rm -rf "$$logs"; mkdir -p "$$logs"; \
+image='$(MANAGER_IMAGE)'; kubeconfig='$(USE_KUBECONFIG)'; \
+if [ -z "$$kubeconfig" ]; then \
+  stop() { [ -n '$(KEEP)' ] || $(CLUSTER) down >"$$logs/down.log" 2>&1 || { cat "$$logs/down.log"; return 1; }; }; \
+  trap stop EXIT; \
+  $(CLUSTER) up; \
+  image='$(IMAGE)'; \
+  $(CLUSTER) load dist/manager-image.tar; \
+  kubeconfig=$$($(CLUSTER) kubeconfig); \
+fi; \
+export E2E_KUBECONFIG="$$kubeconfig" E2E_MANAGER_IMAGE="$$image" E2E_LOGS="$$logs"
+endef
+
+.PHONY: test-e2e
+test-e2e: build image ## Run the end-to-end tests on the local Kubernetes or USE_KUBECONFIG
+	@$(with_cluster); \
+	echo "logs of this run go to $$logs"; \
+	go test -tags e2e -count=1 -p 1 -timeout 75m $(run_flag) $(call tagged,e2e) | tee "$$logs/go-test.log"
+
+.PHONY: bench
+bench: build image ## Measure create to Active beside the floor, for docs/performance.md
+	@$(with_cluster); \
+	go test -tags e2e -count=1 -p 1 -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 1x $(call tagged,e2e) | tee "$$logs/bench.txt"; \
+	echo "the figures are in $$logs/bench.txt"
+
+##@ Check
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) $(GOVULNCHECK) ## Check formatting, go vet, golangci-lint and known vulnerabilities
+	@echo 'formatting'; '$(GOLANGCI_LINT)' fmt --diff
+	@echo 'go vet'; go vet ./... && go vet -tags api,e2e ./...
+	@echo 'golangci-lint'; '$(GOLANGCI_LINT)' run ./...
+	@echo 'govulncheck'; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \
+	timeout 300 '$(GOVULNCHECK)' ./... >"$$out" 2>&1 || status=$$?; \
+	if [ $$status -ne 0 ] && grep -q 'fetching vulnerabilities' "$$out"; then \
+	  echo 'govulncheck COULD NOT RUN: its database of vulnerabilities is out of reach from here; nothing was checked. It said:'; \
+	  sed 's/^/    /' "$$out"; \
+	else cat "$$out"; exit $$status; fi
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format the Go files
+	@'$(GOLANGCI_LINT)' fmt
+
+GENERATED := deploy docs/reference pkg/api
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) $(KUSTOMIZE) ## Make deep copies, CRDs, install.yaml, starter.yaml and reference pages anew
+	@'$(CONTROLLER_GEN)' object paths=./pkg/api/...
+	@'$(CONTROLLER_GEN)' crd paths=./pkg/api/... output:crd:dir=deploy/crd
+	@'$(KUSTOMIZE)' build deploy/install >deploy/install.yaml.new && mv deploy/install.yaml.new deploy/install.yaml
+	@'$(KUSTOMIZE)' build deploy/starter >deploy/starter.yaml.new && mv deploy/starter.yaml.new deploy/starter.yaml
+	@go run ./docs/internal/generate
+
+.PHONY: verify-generate
+verify-generate: ## Fail when generate would change anything
+	@state() { git diff HEAD -- $(GENERATED); git ls-files --others --exclude-standard -- $(GENERATED) | xargs -r sha256sum; }; \
+	before=$$(state); $(MAKE) generate; after=$$(state); \
+	if [ "$$before" != "$$after" ]; then \
+	  diff <(echo "$$before") <(echo "$$after") || true; \
+	  echo 'generated files are not what make generate makes of this tree: commit what it has just written'; exit 1; \
+	fi
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/kubectl-valkey and bin/manager
+	@$(GO_BUILD) -o bin/kubectl-valkey ./cmd/kubectl-valkey
+	@GOOS=linux $(GO_BUILD) -o bin/manager ./cmd/manager
+
+.PHONY: image
+image: build ## Build dist/manager-image.tar, no Docker needed
+	@mkdir -p dist
+	@go run ./deploy/image --binary bin/manager --tag '$(IMAGE)' --out dist/manager-image.tar
+
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
+.PHONY: release
+release: build ## Build what a release holds into dist/release
+	@rm -rf dist/release dist/stage; mkdir -p dist/release
+	@for platform in $(PLATFORMS); do \
+	  os=$${platform%/*}; arch=$${platform#*/}; stage=dist/stage/$$os-$$arch; mkdir -p $$stage; exe=; [ $$os != windows ] || exe=.exe; \
+	  echo "kubectl-valkey for $$platform"; \
+	  GOOS=$$os GOARCH=$$arch $(GO_BUILD) -o $$stage/kubectl-valkey$$exe ./cmd/kubectl-valkey; \
+	  cp LICENSE $$stage/; \
+	  tar -C $$stage --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(DATE)' -c . | gzip -n >dist/release/kubectl-valkey_$(VERSION)_$${os}_$$arch.tar.gz; \
+	done
+	@for arch in amd64 arm64; do \
+	  echo "manager image for linux/$$arch"; mkdir -p dist/stage/manager-$$arch; \
+	  GOOS=linux GOARCH=$$arch $(GO_BUILD) -o dist/stage/manager-$$arch/manager ./cmd/manager; \
+	  go run ./deploy/image --binary dist/stage/manager-$$arch/manager --arch $$arch --tag '$(IMAGE)' --out dist/release/manager-image_$(VERSION)_linux_$$arch.tar; \
+	done
+	@cp deploy/install.yaml deploy/starter.yaml dist/release/
+	@cd dist/release && sha256sum * >SHA256SUMS && ls -l
