@@ -1,0 +1,83 @@
+package objects_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+)
+
+func TestNamesFollowTheClusterAndItsNodes(t *testing.T) {
+	for _, tc := range []struct{ what, got, want string }{
+		{"headless Service", objects.HeadlessServiceName("c"), "c"},
+		{"auth Secret", objects.AuthSecretName("c"), "c-operator-auth"},
+		{"TLS Secret", objects.TLSSecretName("c"), "c-operator-tls"},
+		{"ACL ConfigMap", objects.ACLConfigMapName("c"), "c-acl"},
+		{"node ConfigMap", objects.NodeConfigMapName("c-0a1b2"), "c-0a1b2-config"},
+		{"budget", objects.PDBName("c", 12), "c-shard-12"},
+		{"shard Service", objects.ShardServiceName("c", 0), "c-shard-0"},
+		{"service DNS name", objects.ServiceDNSName("c", "n", "kube.prod"), "c.n.svc.kube.prod"},
+		{"pod DNS name", objects.PodDNSName("c-0a1b2", "c", "n", "kube.prod"), "c-0a1b2.c.n.svc.kube.prod"},
+		{"external port", objects.ExternalPortName(5), "vk-n5"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.what, tc.got, tc.want)
+		}
+	}
+}
+
+func TestTheLongestClusterNameLeavesEveryDerivedNameALabel(t *testing.T) {
+	name := strings.Repeat("c", v1alpha1.MaxClusterNameLength)
+	nodeName, err := objects.NewNodeName(name, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Services have to be DNS-1035 labels, and pod names are host names; the
+	// others could be longer, but share the limit.
+	for _, derived := range []string{
+		objects.HeadlessServiceName(name), objects.ShardServiceName(name, 999), nodeName,
+	} {
+		if problems := validation.IsDNS1035Label(derived); len(problems) > 0 {
+			t.Errorf("%s: %v", derived, problems)
+		}
+	}
+	for key, value := range objects.ShardLabels(name, 999) {
+		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+			t.Errorf("label %s=%s: %v", key, value, problems)
+		}
+	}
+}
+
+func TestNodeNamesAreTheClusterAndFiveHexDigits(t *testing.T) {
+	got, err := objects.NewNodeName("my-cluster", bytes.NewReader([]byte{0x0a, 0x1b, 0x2c}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "my-cluster-0a1b2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	shape := regexp.MustCompile(`^c-[0-9a-f]{5}$`)
+	seen := map[string]bool{}
+	for range 50 {
+		name, err := objects.NewNodeName("c", rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !shape.MatchString(name) {
+			t.Fatalf("%q is not <cluster>-<5 hex digits>", name)
+		}
+		seen[name] = true
+	}
+	if len(seen) < 45 {
+		t.Errorf("50 draws gave %d names", len(seen))
+	}
+	if _, err := objects.NewNodeName("c", bytes.NewReader(nil)); err == nil {
+		t.Error("a name without randomness")
+	}
+}
