@@ -1,0 +1,57 @@
+package kube
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+)
+
+// resources are all kinds that commands use. The mapping is fixed rather than
+// discovered: discovery costs a dozen requests, and asks for more than the
+// namespace that the user named.
+var resources = []struct {
+	gvk    schema.GroupVersionKind
+	plural string
+	scope  meta.RESTScope
+}{
+	{v1alpha1.GroupVersion.WithKind("ValkeyCluster"), "valkeyclusters", meta.RESTScopeNamespace},
+	{v1alpha1.GroupVersion.WithKind("ValkeyNode"), "valkeynodes", meta.RESTScopeNamespace},
+	{v1alpha1.GroupVersion.WithKind("ValkeyConfig"), "valkeyconfigs", meta.RESTScopeRoot},
+	{v1alpha1.GroupVersion.WithKind("ValkeyImage"), "valkeyimages", meta.RESTScopeRoot},
+	{v1alpha1.GroupVersion.WithKind("ValkeyRole"), "valkeyroles", meta.RESTScopeRoot},
+	{corev1.SchemeGroupVersion.WithKind("Pod"), "pods", meta.RESTScopeNamespace},
+	{corev1.SchemeGroupVersion.WithKind("Event"), "events", meta.RESTScopeNamespace},
+	{corev1.SchemeGroupVersion.WithKind("ConfigMap"), "configmaps", meta.RESTScopeNamespace},
+	{corev1.SchemeGroupVersion.WithKind("Secret"), "secrets", meta.RESTScopeNamespace},
+	{corev1.SchemeGroupVersion.WithKind("Service"), "services", meta.RESTScopeNamespace},
+	{corev1.SchemeGroupVersion.WithKind("Namespace"), "namespaces", meta.RESTScopeRoot},
+	{corev1.SchemeGroupVersion.WithKind("Node"), "nodes", meta.RESTScopeRoot},
+	{appsv1.SchemeGroupVersion.WithKind("Deployment"), "deployments", meta.RESTScopeNamespace},
+	{schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), "priorityclasses", meta.RESTScopeRoot},
+}
+
+// NewScheme returns a scheme with the kinds that commands use.
+func NewScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(v1alpha1.AddToScheme(s))
+	utilruntime.Must(corev1.AddToScheme(s))
+	utilruntime.Must(appsv1.AddToScheme(s))
+	utilruntime.Must(schedulingv1.AddToScheme(s))
+	return s
+}
+
+// NewMapper returns the fixed mapping from kinds to resources.
+func NewMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for _, r := range resources {
+		gv := r.gvk.GroupVersion()
+		m.AddSpecific(r.gvk, gv.WithResource(r.plural), gv.WithResource(r.plural), r.scope)
+	}
+	return m
+}

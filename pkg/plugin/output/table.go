@@ -1,0 +1,67 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// Table is a table in kubectl's look: no lines, columns three spaces apart.
+type Table struct {
+	// Header of each column; empty for a table without one.
+	Header []string
+	// Rows of cells, which may be coloured.
+	Rows [][]string
+	// Indent is put before every line.
+	Indent string
+}
+
+// Empty is what a cell without a value shows.
+const Empty = "-"
+
+// Write renders the table to w.
+func (t Table) Write(w io.Writer) error {
+	var buf bytes.Buffer
+	table := tablewriter.NewTable(&buf,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Symbols:  tw.NewSymbols(tw.StyleNone),
+			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAlignment(tw.AlignLeft),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithPadding(tw.Padding{Left: tw.Empty, Right: "   ", Overwrite: true}),
+	)
+	if len(t.Header) > 0 {
+		table.Header(t.Header)
+	}
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			if cells[i] = c; c == "" {
+				cells[i] = Empty
+			}
+		}
+		if err := table.Append(cells); err != nil {
+			return fmt.Errorf("lay out table: %w", err)
+		}
+	}
+	if err := table.Render(); err != nil {
+		return fmt.Errorf("lay out table: %w", err)
+	}
+	// The last column is padded too; trailing blanks wrap on a narrow terminal.
+	for line := range strings.Lines(buf.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(t.Indent+line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
