@@ -35,9 +35,9 @@ DATE := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --forma
 IMAGE := kubectl-valkey/manager:$(VERSION)
 
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w \
-	-X $(MODULE)/pkg/version.Version=$(VERSION) \
-	-X $(MODULE)/pkg/version.Commit=$(COMMIT) \
-	-X $(MODULE)/pkg/version.Date=$(DATE)'
+	-X $(MODULE)/pkg/version.version=$(VERSION) \
+	-X $(MODULE)/pkg/version.commit=$(COMMIT) \
+	-X $(MODULE)/pkg/version.date=$(DATE)'
 
 CLUSTER := go run ./e2e/cluster
 LOGS := $(CURDIR)/dist/logs
