@@ -20,7 +20,7 @@ type KeyPermission struct {
 	// Pattern is a glob, for example app:*.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[^\\x00-\\x20\\x7f"\']+$')`,message="pattern must not hold spaces, quotes or control characters"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[^\\p{Cc}\\p{Z}"\']+$')`,message="pattern must not hold spaces, quotes or control characters"
 	Pattern string `json:"pattern"`
 	// Access is read, write or readwrite.
 	Access KeyAccess `json:"access"`
@@ -29,7 +29,7 @@ type KeyPermission struct {
 // ChannelPattern is a glob over pub/sub channels.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
-// +kubebuilder:validation:XValidation:rule=`self.matches('^[^\\x00-\\x20\\x7f"\']+$')`,message="channel pattern must not hold spaces, quotes or control characters"
+// +kubebuilder:validation:XValidation:rule=`self.matches('^[^\\p{Cc}\\p{Z}"\']+$')`,message="channels: each pattern must not hold spaces, quotes or control characters"
 type ChannelPattern string
 
 // Permission grants the commands of a role on some keys and channels.
@@ -51,8 +51,11 @@ type Permission struct {
 
 // PasswordHash is the SHA-256 of a password in lower-case hex, as
 // `kubectl valkey hash-password` prints it.
-// +kubebuilder:validation:MaxLength=64
-// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="password hash must be the SHA-256 of the password as 64 lower-case hex digits; kubectl valkey hash-password prints it"
+//
+// The length limit is loose so that a hash of another kind (SHA-512 is twice as
+// long) gets the message of the rule rather than that of the limit.
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="passwordHashes: each must be the SHA-256 of the password as 64 lower-case hex digits; kubectl valkey hash-password prints it"
 type PasswordHash string
 
 // ACLBinding gives one user its passwords and permissions.

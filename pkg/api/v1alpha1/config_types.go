@@ -9,9 +9,11 @@ import (
 type Resources struct {
 	// CPU of a node, for example 500m.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self > 0 : isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="cpu must be a quantity above 0, such as 500m or 2"
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 	// Memory of a node, for example 2Gi.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self > 0 : isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="memory must be a quantity above 0, such as 512Mi or 2Gi"
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
@@ -37,8 +39,7 @@ type ValkeyConfigSpec struct {
 	// manager sets itself can't be overridden.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=256
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-zA-Z][a-zA-Z0-9._-]*$'))",message="every key of valkey must be one server directive: a letter, then letters, digits, '.', '_' and '-'"
-	// +kubebuilder:validation:XValidation:rule=`self.all(k, self[k].matches('^[^\\r\\n]*$'))`,message="values of valkey must not hold line breaks: one directive a key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-zA-Z][a-zA-Z0-9._-]*$') || (oldSelf.hasValue() && k in oldSelf.value()))",optionalOldSelf=true,message="valkey: each key must be one server directive: a letter, then letters, digits, '.', '_' and '-'"
 	Valkey map[string]SettingValue `json:"valkey,omitempty"`
 	// ACL binds users for every cluster of this config.
 	// +optional
@@ -50,6 +51,7 @@ type ValkeyConfigSpec struct {
 
 // SettingValue is the value of a server directive.
 // +kubebuilder:validation:MaxLength=4096
+// +kubebuilder:validation:XValidation:rule=`self.matches('^[^\\r\\n]*$')`,message="a setting must not hold line breaks: give each directive a key of its own"
 type SettingValue string
 
 // ValkeyConfig is a configuration on the platform team's menu.

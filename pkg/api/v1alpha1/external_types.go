@@ -18,7 +18,7 @@ const DefaultHostnamePrefix = "shard"
 // ExternalAccess exposes every node of a cluster outside Kubernetes: one Service
 // per shard, one port per node.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.preferredEndpointType) || self.preferredEndpointType != 'hostname' || has(self.domain)",message="externalAccess.domain is required when preferredEndpointType is hostname: set the DNS domain of the shard hostnames"
+// +kubebuilder:validation:XValidation:rule="!has(self.preferredEndpointType) || self.preferredEndpointType != 'hostname' || has(self.domain) || (oldSelf.hasValue() && !has(oldSelf.value().domain) && has(oldSelf.value().preferredEndpointType) && oldSelf.value().preferredEndpointType == 'hostname')",optionalOldSelf=true,fieldPath=".domain",reason="FieldValueRequired",message="externalAccess.domain is required when preferredEndpointType is hostname: set the DNS domain of the shard hostnames"
 type ExternalAccess struct {
 	// Enabled turns external access on. Off renders exactly what no block does.
 	// +optional
@@ -37,7 +37,8 @@ type ExternalAccess struct {
 	// and {hostname}.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('valkey.gomomento.com/'))",message="serviceAnnotations must not use keys under valkey.gomomento.com/: they belong to the manager"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('valkey.gomomento.com/') || (oldSelf.hasValue() && k in oldSelf.value()))",optionalOldSelf=true,message="serviceAnnotations must not use keys under valkey.gomomento.com/: they belong to the manager; choose another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?([.][a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?)*/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$') || (oldSelf.hasValue() && k in oldSelf.value()))",optionalOldSelf=true,message="serviceAnnotations: each key must be an annotation key: an optional DNS name and '/', then at most 63 letters, digits, '-', '_' and '.'"
 	ServiceAnnotations map[string]string `json:"serviceAnnotations,omitempty"`
 	// HostnamePrefix of the shard hostnames <prefix>-<shard>.<domain>; unset
 	// means shard.
@@ -79,5 +80,6 @@ type GatewayReference struct {
 	// Namespace of the Gateway; unset means the cluster's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="gatewayRef.namespace must be the name of a namespace: lower-case letters, digits and '-'"
 	Namespace string `json:"namespace,omitempty"`
 }

@@ -7,7 +7,7 @@ type ValkeyImageSpec struct {
 	// Repository of the image, without tag, for example valkey/valkey.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._:/-]*$')",message="repository must be an image name without tag or digest, such as valkey/valkey"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([[][0-9a-fA-F:]+[]]|[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?)(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="repository must be an image name without tag or digest, such as valkey/valkey; the tag has its own field"
 	Repository string `json:"repository"`
 
 	// Tag of the image. A digest may follow it: 9.1.2@sha256:….
@@ -20,7 +20,7 @@ type ValkeyImageSpec struct {
 	// features are available; the text of the tag never does.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,2}([-+~][0-9A-Za-z.+~-]+)?$')",message="version must be the Valkey version in the image, such as 9.1.2"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,2}([-+~][0-9A-Za-z.+~-]+)?$')",message="version must be the Valkey version in the image, such as 9.1.2: digits and dots first, no leading v"
 	Version string `json:"version"`
 
 	// PullSecrets are names of Secrets in the namespace of each cluster that

@@ -20,14 +20,22 @@ const (
 )
 
 // ValkeyNodeSpec is everything that one node's pod and valkey.conf are made
-// from. All but the lifecycle is immutable: another wish is another node.
+// from. All but the lifecycle is immutable: another wish is another node. The
+// rules are on the spec, as one on an optional field itself is skipped when the
+// field is added or removed.
 //
-// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.image == oldSelf.image && self.shardIndex == oldSelf.shardIndex && self.nodeIndex == oldSelf.nodeIndex",message="a ValkeyNode is immutable but for spec.lifecycle; the manager replaces nodes, delete this one to have it replaced"
-// +kubebuilder:validation:XValidation:rule="has(self.cpu) == has(oldSelf.cpu) && (!has(self.cpu) || self.cpu == oldSelf.cpu) && has(self.memory) == has(oldSelf.memory) && (!has(self.memory) || self.memory == oldSelf.memory)",message="a ValkeyNode is immutable but for spec.lifecycle; the manager replaces nodes, delete this one to have it replaced"
-// +kubebuilder:validation:XValidation:rule="has(self.valkeySettings) == has(oldSelf.valkeySettings) && (!has(self.valkeySettings) || self.valkeySettings == oldSelf.valkeySettings)",message="a ValkeyNode is immutable but for spec.lifecycle; the manager replaces nodes, delete this one to have it replaced"
-// +kubebuilder:validation:XValidation:rule="has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement)",message="a ValkeyNode is immutable but for spec.lifecycle; the manager replaces nodes, delete this one to have it replaced"
-// +kubebuilder:validation:XValidation:rule="has(self.tlsSecret) == has(oldSelf.tlsSecret) && (!has(self.tlsSecret) || self.tlsSecret == oldSelf.tlsSecret) && has(self.external) == has(oldSelf.external) && (!has(self.external) || self.external == oldSelf.external)",message="a ValkeyNode is immutable but for spec.lifecycle; the manager replaces nodes, delete this one to have it replaced"
-// +kubebuilder:validation:XValidation:rule="has(self.imagePullSecrets) == has(oldSelf.imagePullSecrets) && (!has(self.imagePullSecrets) || self.imagePullSecrets == oldSelf.imagePullSecrets) && has(self.preferredZone) == has(oldSelf.preferredZone) && (!has(self.preferredZone) || self.preferredZone == oldSelf.preferredZone)",message="a ValkeyNode is immutable but for spec.lifecycle; the manager replaces nodes, delete this one to have it replaced"
+// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",fieldPath=".clusterName",message="clusterName of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="self.image == oldSelf.image",fieldPath=".image",message="image of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="has(self.imagePullSecrets) == has(oldSelf.imagePullSecrets) && (!has(self.imagePullSecrets) || self.imagePullSecrets == oldSelf.imagePullSecrets)",fieldPath=".imagePullSecrets",message="imagePullSecrets of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="has(self.cpu) == has(oldSelf.cpu) && (!has(self.cpu) || self.cpu == oldSelf.cpu)",fieldPath=".cpu",message="cpu of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="has(self.memory) == has(oldSelf.memory) && (!has(self.memory) || self.memory == oldSelf.memory)",fieldPath=".memory",message="memory of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="has(self.valkeySettings) == has(oldSelf.valkeySettings) && (!has(self.valkeySettings) || self.valkeySettings == oldSelf.valkeySettings)",fieldPath=".valkeySettings",message="valkeySettings of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="self.shardIndex == oldSelf.shardIndex",fieldPath=".shardIndex",message="shardIndex of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="self.nodeIndex == oldSelf.nodeIndex",fieldPath=".nodeIndex",message="nodeIndex of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="has(self.tlsSecret) == has(oldSelf.tlsSecret) && (!has(self.tlsSecret) || self.tlsSecret == oldSelf.tlsSecret)",fieldPath=".tlsSecret",message="tlsSecret of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement)",fieldPath=".placement",message="placement of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="has(self.preferredZone) == has(oldSelf.preferredZone) && (!has(self.preferredZone) || self.preferredZone == oldSelf.preferredZone)",fieldPath=".preferredZone",message="preferredZone of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
+// +kubebuilder:validation:XValidation:rule="self.?external.orValue(false) == oldSelf.?external.orValue(false)",fieldPath=".external",message="external of a ValkeyNode is immutable; change the ValkeyCluster or its ValkeyConfig, and the manager replaces the node"
 type ValkeyNodeSpec struct {
 	// ClusterName is the ValkeyCluster that the node belongs to.
 	// +kubebuilder:validation:MinLength=1
@@ -95,6 +103,7 @@ type Announcement struct {
 type Applied struct {
 	// Settings that were changed at run time, over the node's spec.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=256
 	Settings map[string]SettingValue `json:"settings,omitempty"`
 	// ACLRevision is the content hash of the ACL file in force.
 	// +optional
