@@ -32,19 +32,27 @@ func Status(ctx context.Context) (clusterctl.Status, error) {
 
 // Inspect looks at the cluster on a machine whose cgroups are known.
 func Inspect(ctx context.Context, groups cgroups.Host) (clusterctl.Status, error) {
-	st := clusterctl.Status{
+	s, ok, err := state.Load()
+	if err != nil || !ok {
+		return blank(groups), err
+	}
+	return inspect(ctx, groups, s)
+}
+
+// blank is the status of a cluster that isn't there.
+func blank(groups cgroups.Host) clusterctl.Status {
+	return clusterctl.Status{
 		Health: clusterctl.Down, Kubeconfig: layout.Kubeconfig(), APIServer: layout.APIServerURL(),
 		AuditLog: layout.AuditLog(), Logs: layout.LogDir, Cgroups: groups.String(),
+		ControlPlane: []clusterctl.Process{}, Nodes: []clusterctl.Node{}, Images: []clusterctl.Image{},
 	}
-	s, ok, err := state.Load()
-	if err != nil {
-		return st, err
-	}
-	if !ok {
-		return st, nil
-	}
+}
+
+func inspect(ctx context.Context, groups cgroups.Host, s state.State) (clusterctl.Status, error) {
+	st := blank(groups)
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
+	var err error
 	if st.Images, err = images.Index(s.ImageDirs...); err != nil {
 		return st, err
 	}

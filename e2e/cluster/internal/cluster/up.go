@@ -146,8 +146,7 @@ func (b *builder) build(ctx context.Context) error {
 	if err := b.startDNS(ctx); err != nil {
 		return err
 	}
-	b.state.Complete = true
-	if err := b.state.Save(); err != nil {
+	if err := b.finish(ctx); err != nil {
 		return err
 	}
 	b.say("the cluster is up; its kubeconfig is %s", layout.Kubeconfig())
@@ -314,4 +313,22 @@ func (b *builder) startDNS(ctx context.Context) error {
 	}
 	wait.Wait()
 	return errors.Join(errs...)
+}
+
+// finish waits until nothing is amiss, and only then calls the start complete.
+func (b *builder) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stepLimit)
+	defer cancel()
+	b.state.Complete = true
+	for {
+		st, err := inspect(ctx, b.groups, b.state)
+		if err == nil && st.Health == clusterctl.Healthy {
+			return b.state.Save()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster doesn't get healthy: %w: %v; see the logs in %s", errors.Join(ctx.Err(), err), st.Problems, layout.LogDir)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }

@@ -120,10 +120,15 @@ func daemons(n layout.Node) [][]string {
 			// The connection tracker's sizes belong to the whole machine.
 			"--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s",
 		},
-		{
-			"kube-router", "--kubeconfig=" + confDir + "/kube-router.kubeconfig", "--hostname-override=" + n.Name,
-			"--run-router=false", "--run-service-proxy=false", "--run-firewall=true",
-			"--service-cluster-ip-range=" + layout.ServiceCIDR,
-		},
+	}
+}
+
+// policyDaemon enforces NetworkPolicies, and does nothing else of what
+// kube-router can do.
+func policyDaemon(n layout.Node) []string {
+	return []string{
+		"kube-router", "--kubeconfig=" + confDir + "/kube-router.kubeconfig", "--hostname-override=" + n.Name,
+		"--run-router=false", "--run-service-proxy=false", "--run-firewall=true",
+		"--service-cluster-ip-range=" + layout.ServiceCIDR,
 	}
 }

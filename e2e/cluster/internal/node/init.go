@@ -14,9 +14,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/internal/layout"
 )
@@ -69,6 +73,7 @@ func Init(file string, log *slog.Logger) error {
 			return err
 		}
 	}
+	go s.startPolicies()
 	return s.reap()
 }
 
@@ -158,9 +163,42 @@ func importImages(ctx context.Context, archives []string) error {
 // nothing: a test that meets a dead kubelet should see it, in `status` and in
 // the node's log.
 type supervisor struct {
-	node  layout.Node
-	log   *slog.Logger
+	node layout.Node
+	log  *slog.Logger
+
+	mu    sync.Mutex
 	names map[int]string
+}
+
+// startPolicies starts kube-router as soon as the kubelet has registered the
+// node: kube-router gives up on a node that the API server doesn't know.
+func (s *supervisor) startPolicies() {
+	for {
+		err := registered(s.node)
+		if err == nil {
+			break
+		}
+		s.log.Info("waiting for the node's registration before starting kube-router", "err", err)
+		time.Sleep(200 * time.Millisecond)
+	}
+	argv := policyDaemon(s.node)
+	if err := s.start(argv[0], argv[1:]...); err != nil {
+		s.log.Error("NetworkPolicies are not enforced", "err", err)
+	}
+}
+
+func registered(n layout.Node) error {
+	config, err := clientcmd.BuildConfigFromFlags("", confDir+"/kube-router.kubeconfig")
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig of kube-router: %w", err)
+	}
+	config.Timeout = 5 * time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	_, err = client.CoreV1().Nodes().Get(context.Background(), n.Name, metav1.GetOptions{})
+	return err
 }
 
 // start uses no exec.Cmd: the reaper, which waits for any child, would take
@@ -180,6 +218,8 @@ func (s *supervisor) start(name string, args ...string) error {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	defer null.Close()
+	s.mu.Lock() // so that the reaper knows the name of what it may reap at once
+	defer s.mu.Unlock()
 	process, err := os.StartProcess(program, append([]string{program}, args...), &os.ProcAttr{
 		Dir: "/", Env: os.Environ(), Files: []*os.File{null, logFile, logFile}, Sys: &unix.SysProcAttr{Setsid: true},
 	})
@@ -202,14 +242,28 @@ func (s *supervisor) reap() error {
 		if err != nil {
 			return fmt.Errorf("nothing is left in the node: %w", err)
 		}
-		name, mine := s.names[pid]
-		if !mine {
+		name := s.forget(pid)
+		if name == "" {
 			continue
 		}
-		delete(s.names, pid)
-		s.log.Error("ended and is not restarted", "program", name, "exitCode", status.ExitStatus(), "signal", status.Signal().String())
+		s.log.Error("ended and is not restarted", "program", name, "how", describe(status))
 		if name == "containerd" {
 			return errors.New("containerd ended: the node is of no use without it")
 		}
 	}
+}
+
+func (s *supervisor) forget(pid int) (name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name = s.names[pid]
+	delete(s.names, pid)
+	return name
+}
+
+func describe(status unix.WaitStatus) string {
+	if status.Signaled() {
+		return "signal " + status.Signal().String()
+	}
+	return "exit code " + strconv.Itoa(status.ExitStatus())
 }
