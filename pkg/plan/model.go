@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// model is a State with the look-ups that the rules share.
+type model struct {
+	State
+	View    topology.View // of the nodes that are to stay
+	nodes   []Node        // sorted by position
+	byName  map[string]Node
+	desired []slots.Set // slots of each shard in a new cluster
+}
+
+func newModel(s State) *model {
+	m := &model{State: s, nodes: slices.Clone(s.Nodes), byName: map[string]Node{}}
+	slices.SortFunc(m.nodes, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(a.Position.Shard, b.Position.Shard),
+			cmp.Compare(a.Position.Index, b.Position.Index), cmp.Compare(a.Name, b.Name))
+	})
+	for _, n := range m.nodes {
+		m.byName[n.Name] = n
+	}
+	var replies []topology.Reply
+	for _, reply := range s.Replies {
+		if n, ok := m.byName[reply.Node]; ok && !n.Dead() && n.Lifecycle != v1alpha1.LifecycleLeaving {
+			replies = append(replies, reply)
+		}
+	}
+	m.View = topology.Merge(replies)
+	m.desired = slots.Split(int(s.Target.Shards))
+	return m
+}
+
+// wished reports whether the target has the position.
+func (m *model) wished(p Position) bool {
+	return p.Shard < m.Target.Shards && p.Index <= m.Target.ReplicasPerShard
+}
+
+// live returns the nodes that are not dead, not on their way out, and in a wished
+// position.
+func (m *model) live() []Node {
+	var out []Node
+	for _, n := range m.nodes {
+		if !n.Dead() && n.Lifecycle != v1alpha1.LifecycleLeaving && m.wished(n.Position) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// reachable returns the nodes that answered. Dead ones are never among them: a
+// terminating pod gets no command.
+func (m *model) reachable() []Node {
+	var out []Node
+	for _, n := range m.nodes {
+		if v, ok := m.View.Nodes[n.Name]; ok && v.Reachable {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// view returns what was seen of a node that answered.
+func (m *model) view(n Node) *topology.NodeView { return m.View.Nodes[n.Name] }
+
+// owner returns the node of a shard that owns slots. With several (a failover
+// that not everybody knows of yet) the highest config epoch wins, as it does for
+// the servers.
+func (m *model) owner(shard int32) (Node, bool) {
+	var best Node
+	found := false
+	for _, n := range m.reachable() {
+		v := m.view(n)
+		if n.Position.Shard != shard || v.Role != topology.RolePrimary || v.Slots.Empty() {
+			continue
+		}
+		if !found || v.ConfigEpoch > m.view(best).ConfigEpoch {
+			best, found = n, true
+		}
+	}
+	return best, found
+}
+
+// designated returns the node that is to own the slots of a shard that never had
+// any: the one that others follow already, else the first. A shard whose replicas
+// follow a member that is gone has none: one of them holds its data and is about
+// to be elected, and nothing may be put above it meanwhile.
+func (m *model) designated(shard int32) (Node, bool) {
+	var first Node
+	found := false
+	for _, n := range m.live() {
+		if n.Position.Shard != shard {
+			continue
+		}
+		if v := m.view(n); v != nil && v.Reachable && v.Role == topology.RoleReplica {
+			p, ok := m.View.ByID(v.PrimaryID)
+			if !ok || m.byName[p.Node].Position.Shard != shard {
+				return Node{}, false
+			}
+			return m.byName[p.Node], true
+		}
+		if !found {
+			first, found = n, true
+		}
+	}
+	return first, found
+}
+
+// primary returns the owner of a shard's slots or, in a shard that has none yet,
+// the node that is to own them.
+func (m *model) primary(shard int32) (Node, bool) {
+	if n, ok := m.owner(shard); ok {
+		return n, true
+	}
+	return m.designated(shard)
+}
+
+// NodeName returns the name of a node to create: <cluster>-<5 hex>. It follows
+// from the cluster's identity, the position and what is replaced, so that a
+// manager that creates it twice, because it was killed or looks at an old cache,
+// meets its own object instead of making a second node. Attempt counts the names
+// that other nodes already have.
+func NodeName(s State, p Position, predecessor string, attempt int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d/%s/%d", s.UID, p.Shard, p.Index, predecessor, attempt))
+	return s.Cluster + "-" + hex.EncodeToString(sum[:])[:5]
+}

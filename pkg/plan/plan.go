@@ -1,0 +1,172 @@
+// Package plan decides what the manager does next for one cluster. It is pure:
+// it reads what was observed (State) and returns the next harmless batch of
+// actions of one kind, each with its reason in words, or what it waits for. The
+// same State always gives the same Decision, whatever the order of its parts, and
+// nothing is remembered between two calls: a manager that is killed between any
+// two actions goes on from what the servers say.
+package plan
+
+import (
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// PodPhase is what Kubernetes knows of a node's pod.
+type PodPhase string
+
+// Values of PodPhase.
+const (
+	// PodNone was not created yet.
+	PodNone PodPhase = "None"
+	// PodPending is created, its container does not run yet.
+	PodPending PodPhase = "Pending"
+	// PodRunning has a running container.
+	PodRunning PodPhase = "Running"
+	// PodTerminated has a container that ended; it never starts again.
+	PodTerminated PodPhase = "Terminated"
+	// PodGone was created once and no longer exists.
+	PodGone PodPhase = "Gone"
+)
+
+// Position is a place in a cluster that one node fills. Two nodes may share one
+// while the first is being replaced.
+type Position struct {
+	Shard, Index int32
+}
+
+// Node is one ValkeyNode with what Kubernetes says of its pod.
+type Node struct {
+	Name      string
+	Position  Position
+	Lifecycle v1alpha1.Lifecycle
+	Pod       PodPhase
+	// Terminating is true once the pod or the ValkeyNode has a deletion time.
+	Terminating bool
+	PodIP       string
+	// InSync is the pod's readiness gate.
+	InSync bool
+	// NodeID is the server's ID that was recorded, also for a dead node.
+	NodeID string
+	// Age since the ValkeyNode was created.
+	Age time.Duration
+	// Detail says why a pod is pending or how it ended.
+	Detail string
+}
+
+// Dead reports whether the node can never serve again: its container ended (a
+// diskless server never restarts in place), or its pod is gone or going.
+func (n Node) Dead() bool {
+	return n.Pod == PodTerminated || n.Pod == PodGone || n.Terminating
+}
+
+// State is everything that a decision depends on.
+type State struct {
+	// Cluster is the cluster's name; UID tells clusters of one name apart.
+	Cluster, UID string
+	// Target is the shape to work towards: status.targetSpec while Creating.
+	Target v1alpha1.TargetTopology
+	// Creating is true until the cluster was complete once. Only then are slots
+	// handed out to empty nodes.
+	Creating bool
+	Nodes    []Node
+	// Replies of the servers that were asked; those of dead and leaving nodes
+	// don't count.
+	Replies []topology.Reply
+	// Holds are positions whose replacement has to wait, with how long and why:
+	// nodes that die before they join are replaced more and more slowly.
+	Holds map[Position]Hold
+}
+
+// Hold delays the replacement of a node that died before it joined.
+type Hold struct {
+	Remaining time.Duration
+	Reason    string
+}
+
+// Kind names a kind of action.
+type Kind string
+
+// Kinds of actions, in the order in which a new cluster goes through them.
+const (
+	CreateNode     Kind = "CreateNode"
+	SetConfigEpoch Kind = "SetConfigEpoch"
+	AssignSlots    Kind = "AssignSlots"
+	Introduce      Kind = "Introduce"
+	Replicate      Kind = "Replicate"
+	Activate       Kind = "Activate"
+	Forget         Kind = "Forget"
+	MoveSlots      Kind = "MoveSlots"
+	Failover       Kind = "Failover"
+	Leave          Kind = "Leave"
+	DeleteNode     Kind = "DeleteNode"
+)
+
+// Action is one step. Which fields are set depends on the kind.
+type Action struct {
+	Kind Kind
+	// Node is the ValkeyNode that the command goes to, that is changed or that
+	// is created.
+	Node string
+	// Position of a node to create.
+	Position Position
+	// JoinType of a node to create: a value of the join-type label.
+	JoinType string
+	// Predecessor is the dead node that a new one replaces.
+	Predecessor string
+	// Target is the other ValkeyNode, if there is one.
+	Target string
+	// TargetID is a server's node ID, for Replicate and Forget.
+	TargetID string
+	// TargetIP is the pod IP to introduce.
+	TargetIP string
+	// Epoch to set.
+	Epoch uint64
+	// Slots to assign or to move.
+	Slots slots.Set
+	// Reason in words, for logs, conditions and people.
+	Reason string
+}
+
+// Decision is what to do now.
+type Decision struct {
+	// Actions of one kind that can go together.
+	Actions []Action
+	// Waiting says what is waited for when there is nothing to do yet.
+	Waiting string
+	// Complete is true when the cluster is as wished: every node healthy by its
+	// own word and all others', all slots assigned, every replica in sync.
+	Complete bool
+}
+
+// step is one rule: it returns actions, or what blocks all later rules.
+type step func(*model) ([]Action, string)
+
+// Next returns the next actions for a cluster.
+func Next(s State) Decision {
+	m := newModel(s)
+	for _, rule := range []step{
+		dropSuperseded,
+		forgetDead,
+		createNodes,
+		waitForNodes,
+		setConfigEpochs,
+		assignSlots,
+		introduce,
+		replicate,
+		waitForAgreement,
+		activate,
+		retireDead,
+		rebalance,
+		retireSurplus,
+		waitForPrimaries,
+	} {
+		actions, waiting := rule(m)
+		if len(actions) > 0 || waiting != "" {
+			return Decision{Actions: actions, Waiting: waiting}
+		}
+	}
+	return Decision{Complete: true}
+}

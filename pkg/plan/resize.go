@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// rebalance moves slots between the shards until those that stay own all of them
+// evenly and those that go own none, with as few slots moved as possible.
+func rebalance(m *model) ([]Action, string) {
+	if m.Creating {
+		return nil, ""
+	}
+	owned, owners := m.shards()
+	var actions []Action
+	for _, move := range slots.Moves(owned, int(m.Target.Shards)) {
+		from, to := owners[move.From], owners[move.To]
+		if from.Name == "" || to.Name == "" {
+			return nil, fmt.Sprintf("shard %d has no primary that answers; no slots are moved", move.To)
+		}
+		if v := m.view(to); v.State != "ok" {
+			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
+		}
+		actions = append(actions, Action{Kind: MoveSlots, Node: from.Name, Target: to.Name,
+			TargetID: m.view(to).ID, Slots: move.Slots,
+			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.Slots.Len(), move.From, move.To)})
+	}
+	return actions, ""
+}
+
+// shards returns what each shard owns, up to the highest index there is, and its
+// primary.
+func (m *model) shards() ([]slots.Set, []Node) {
+	n := m.Target.Shards
+	for _, node := range m.nodes {
+		n = max(n, node.Position.Shard+1)
+	}
+	owned, owners := make([]slots.Set, n), make([]Node, n)
+	for shard := range n {
+		if node, ok := m.owner(shard); ok {
+			owned[shard], owners[shard] = m.view(node).Slots, node
+		} else if node, ok := m.designated(shard); ok && m.view(node) != nil && m.view(node).Reachable {
+			owners[shard] = node
+		}
+	}
+	return owned, owners
+}
+
+// retireSurplus takes out the nodes that the target has no place for: first a
+// primary among them hands its slots over, then the node is marked Leaving,
+// forgotten by all others and deleted.
+func retireSurplus(m *model) ([]Action, string) {
+	if m.Creating {
+		return nil, ""
+	}
+	var leave, remove []Action
+	for _, n := range m.nodes {
+		if m.wished(n.Position) || n.Dead() {
+			continue
+		}
+		if v := m.View.Nodes[n.Name]; v != nil && v.Reachable && !v.Slots.Empty() {
+			return m.handOver(n)
+		}
+		switch {
+		case n.Lifecycle != v1alpha1.LifecycleLeaving:
+			leave = append(leave, Action{Kind: Leave, Node: n.Name,
+				Reason: fmt.Sprintf("node %s is more than %d shards with %d replicas need", n.Name, m.Target.Shards, m.Target.ReplicasPerShard)})
+		case !m.listed(n.NodeID):
+			remove = append(remove, Action{Kind: DeleteNode, Node: n.Name,
+				Reason: fmt.Sprintf("node %s has left the cluster", n.Name)})
+		}
+	}
+	if len(leave) > 0 {
+		return leave, ""
+	}
+	return remove, ""
+}
+
+// handOver makes a replica that stays the primary in place of a node that goes.
+// Shards that go as a whole were drained before.
+func (m *model) handOver(n Node) ([]Action, string) {
+	for _, other := range m.live() {
+		v := m.view(other)
+		if other.Position.Shard != n.Position.Shard || v == nil || !v.Reachable || v.Role != topology.RoleReplica {
+			continue
+		}
+		if v.Replication.InSync() {
+			return []Action{{Kind: Failover, Node: other.Name, Target: n.Name,
+				Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, other.Name, n.Position.Shard)}}, ""
+		}
+	}
+	return nil, fmt.Sprintf("primary %s is to go, but shard %d has no replica in sync that stays", n.Name, n.Position.Shard)
+}

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// setConfigEpochs gives every node of a new cluster a config epoch of its own
+// before it meets the others: nodes that meet with equal epochs raise them one
+// after the other until they differ, and who owns a slot meanwhile is undefined.
+// The server takes it only while it knows nobody and has none.
+func setConfigEpochs(m *model) ([]Action, string) {
+	if !m.Creating {
+		return nil, ""
+	}
+	var actions []Action
+	for _, n := range m.live() {
+		v := m.view(n)
+		if v == nil || !v.Reachable || v.ConfigEpoch != 0 || len(v.Knows) > 1 {
+			continue
+		}
+		epoch := uint64(n.Position.Shard)*uint64(m.Target.ReplicasPerShard+1) + uint64(n.Position.Index) + 1
+		actions = append(actions, Action{Kind: SetConfigEpoch, Node: n.Name, Epoch: epoch,
+			Reason: fmt.Sprintf("node %s needs a config epoch of its own", n.Name)})
+	}
+	return actions, ""
+}
+
+// assignSlots hands out, in a new cluster, the slots that nobody owns. It is done
+// before nodes are introduced, so that the first messages they exchange carry the
+// slots. After creation an uncovered slot is never simply assigned to an empty
+// node: that would hide the loss of its data.
+func assignSlots(m *model) ([]Action, string) {
+	if !m.Creating {
+		return nil, ""
+	}
+	unassigned := m.View.UnassignedSlots()
+	var actions []Action
+	for shard := range m.Target.Shards {
+		missing := m.desired[shard].Intersect(unassigned)
+		if missing.Empty() {
+			continue
+		}
+		n, ok := m.primary(shard)
+		if !ok {
+			continue
+		}
+		if v := m.view(n); v.Role != topology.RolePrimary {
+			return nil, fmt.Sprintf("node %s is to own slots %s, but is a replica", n.Name, missing)
+		}
+		actions = append(actions, Action{Kind: AssignSlots, Node: n.Name, Slots: missing,
+			Reason: fmt.Sprintf("slots %s of shard %d have no owner", missing, shard)})
+	}
+	return actions, ""
+}
+
+// replicate attaches every node without slots to the owner of its shard. It never
+// touches a node that owns slots, and waits until the node knows the owner: the
+// server refuses an unknown one.
+func replicate(m *model) ([]Action, string) {
+	var actions []Action
+	var waiting string
+	for _, n := range m.live() {
+		v := m.view(n)
+		if v == nil || !v.Reachable || !v.Slots.Empty() {
+			continue
+		}
+		owner, ok := m.primary(n.Position.Shard)
+		if !ok || owner.Name == n.Name || m.view(owner) == nil || !m.view(owner).Reachable {
+			continue
+		}
+		id := m.view(owner).ID
+		if v.Role == topology.RoleReplica && (v.PrimaryID == id || m.follows(v)) {
+			continue
+		}
+		if v.Role == topology.RolePrimary && v.Keys > 0 {
+			waiting = fmt.Sprintf("node %s owns no slot but holds %d keys; it is not made a replica", n.Name, v.Keys)
+			continue
+		}
+		if _, knows := v.Knows[id]; !knows {
+			waiting = fmt.Sprintf("node %s does not know %s, the primary of shard %d, yet", n.Name, owner.Name, owner.Position.Shard)
+			continue
+		}
+		actions = append(actions, Action{Kind: Replicate, Node: n.Name, Target: owner.Name, TargetID: id,
+			Reason: fmt.Sprintf("node %s is to follow %s, the primary of shard %d", n.Name, owner.Name, owner.Position.Shard)})
+	}
+	if len(actions) == 0 && m.Creating {
+		return nil, waiting
+	}
+	return actions, ""
+}
+
+// follows reports whether a replica follows some living node of its own shard;
+// the servers settle by themselves who of them is the primary.
+func (m *model) follows(v *topology.NodeView) bool {
+	p, ok := m.View.ByID(v.PrimaryID)
+	if !ok || !p.Reachable {
+		return false
+	}
+	return m.byName[p.Node].Position.Shard == m.byName[v.Node].Position.Shard
+}
+
+// waitForAgreement holds until every node is where it belongs by its own word and
+// by all others', and every replica has a full copy.
+func waitForAgreement(m *model) ([]Action, string) {
+	for _, n := range m.live() {
+		v := m.view(n)
+		if v == nil || !v.Reachable {
+			return nil, fmt.Sprintf("node %s does not answer%s", n.Name, detail(n))
+		}
+		if v.State != "ok" {
+			return nil, fmt.Sprintf("node %s calls the cluster %q", n.Name, v.State)
+		}
+		if v.Role == topology.RoleReplica && !v.Replication.InSync() {
+			return nil, fmt.Sprintf("replica %s is copying the data of shard %d", n.Name, n.Position.Shard)
+		}
+	}
+	if missing := m.View.UncoveredSlots(); !missing.Empty() {
+		return nil, fmt.Sprintf("slots %s have no owner that is alive", missing)
+	}
+	return nil, m.View.FirstDifference()
+}
+
+// waitForPrimaries holds until no shard is without slots.
+func waitForPrimaries(m *model) ([]Action, string) {
+	for shard := range m.Target.Shards {
+		if _, ok := m.owner(shard); !ok {
+			return nil, fmt.Sprintf("shard %d owns no slots", shard)
+		}
+	}
+	return nil, ""
+}
+
+// activate marks the nodes that have found their place.
+func activate(m *model) ([]Action, string) {
+	var actions []Action
+	for _, n := range m.live() {
+		if n.Lifecycle == v1alpha1.LifecycleJoining {
+			actions = append(actions, Action{Kind: Activate, Node: n.Name,
+				Reason: fmt.Sprintf("node %s has joined shard %d", n.Name, n.Position.Shard)})
+		}
+	}
+	return actions, ""
+}
+
+// retireDead deletes dead nodes whose position is filled again and that no table
+// lists any more. Until then their pod stays: it says how it ended.
+func retireDead(m *model) ([]Action, string) {
+	filled := map[Position]bool{}
+	for _, n := range m.live() {
+		if n.Lifecycle == v1alpha1.LifecycleActive {
+			filled[n.Position] = true
+		}
+	}
+	var actions []Action
+	for _, n := range m.nodes {
+		if !n.Dead() || (m.wished(n.Position) && !filled[n.Position]) {
+			continue
+		}
+		if m.listed(n.NodeID) {
+			continue
+		}
+		actions = append(actions, Action{Kind: DeleteNode, Node: n.Name,
+			Reason: fmt.Sprintf("node %s is dead and replaced", n.Name)})
+	}
+	return actions, ""
+}
+
+// listed reports whether some table still holds a member; nobody lists a node
+// whose ID was never known.
+func (m *model) listed(id string) bool {
+	if id == "" {
+		return false
+	}
+	for _, n := range m.reachable() {
+		if _, ok := m.view(n).Knows[id]; ok {
+			return true
+		}
+	}
+	return false
+}
