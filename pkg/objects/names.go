@@ -1,16 +1,6 @@
 package objects
 
-import (
-	"encoding/hex"
-	"fmt"
-	"io"
-	"strconv"
-)
-
-// nodeSuffixLength is the number of hex digits that end a node's name. With the
-// longest suffix "-config" and a cluster name of at most
-// v1alpha1.MaxClusterNameLength characters every name stays a DNS label.
-const nodeSuffixLength = 5
+import "strconv"
 
 // HeadlessServiceName is the Service that gives every pod its DNS name.
 func HeadlessServiceName(cluster string) string { return cluster }
@@ -38,16 +28,6 @@ func shardName(cluster string, shard int32) string {
 }
 
 func formatIndex(i int32) string { return strconv.FormatInt(int64(i), 10) }
-
-// NewNodeName draws the name of a new node, <cluster>-<5 hex digits>. A name may
-// be taken: the caller creates the node and draws again when it exists.
-func NewNodeName(cluster string, random io.Reader) (string, error) {
-	var b [(nodeSuffixLength + 1) / 2]byte
-	if _, err := io.ReadFull(random, b[:]); err != nil {
-		return "", fmt.Errorf("draw a node name: %w", err)
-	}
-	return cluster + "-" + hex.EncodeToString(b[:])[:nodeSuffixLength], nil
-}
 
 // ServiceDNSName is the full name of the headless Service. The domain is the
 // DNS domain of the Kubernetes cluster.

@@ -1,9 +1,6 @@
 package objects_test
 
 import (
-	"bytes"
-	"crypto/rand"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -34,14 +31,10 @@ func TestNamesFollowTheClusterAndItsNodes(t *testing.T) {
 
 func TestTheLongestClusterNameLeavesEveryDerivedNameALabel(t *testing.T) {
 	name := strings.Repeat("c", v1alpha1.MaxClusterNameLength)
-	nodeName, err := objects.NewNodeName(name, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Services have to be DNS-1035 labels, and pod names are host names; the
-	// others could be longer, but share the limit.
+	// Services have to be DNS-1035 labels; the others could be longer, but share
+	// the limit.
 	for _, derived := range []string{
-		objects.HeadlessServiceName(name), objects.ShardServiceName(name, 999), nodeName,
+		objects.HeadlessServiceName(name), objects.ShardServiceName(name, 999), objects.NodeConfigMapName(name),
 	} {
 		if problems := validation.IsDNS1035Label(derived); len(problems) > 0 {
 			t.Errorf("%s: %v", derived, problems)
@@ -51,33 +44,5 @@ func TestTheLongestClusterNameLeavesEveryDerivedNameALabel(t *testing.T) {
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
 			t.Errorf("label %s=%s: %v", key, value, problems)
 		}
-	}
-}
-
-func TestNodeNamesAreTheClusterAndFiveHexDigits(t *testing.T) {
-	got, err := objects.NewNodeName("my-cluster", bytes.NewReader([]byte{0x0a, 0x1b, 0x2c}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "my-cluster-0a1b2"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	shape := regexp.MustCompile(`^c-[0-9a-f]{5}$`)
-	seen := map[string]bool{}
-	for range 50 {
-		name, err := objects.NewNodeName("c", rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !shape.MatchString(name) {
-			t.Fatalf("%q is not <cluster>-<5 hex digits>", name)
-		}
-		seen[name] = true
-	}
-	if len(seen) < 45 {
-		t.Errorf("50 draws gave %d names", len(seen))
-	}
-	if _, err := objects.NewNodeName("c", bytes.NewReader(nil)); err == nil {
-		t.Error("a name without randomness")
 	}
 }

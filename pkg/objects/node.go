@@ -10,7 +10,7 @@ import (
 // NodeInput is what a new node takes from the resolved config and from its place
 // in the cluster. Placement, TLS and external access come from the cluster.
 type NodeInput struct {
-	// Name of the node, from NewNodeName.
+	// Name of the node: <cluster>-<5 hex digits>.
 	Name string
 	// JoinType is one of v1alpha1.Join….
 	JoinType string
