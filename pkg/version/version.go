@@ -83,3 +83,8 @@ func (i Info) UserAgent(program string) string {
 	v := strings.Trim(i.Version, "()")
 	return program + "/" + v + " (" + i.Platform + ")"
 }
+
+// String is the build in one line.
+func (i Info) String() string {
+	return i.Version + " (commit " + i.Commit + ", " + i.GoVersion + ", " + i.Platform + ")"
+}

@@ -19,6 +19,7 @@ type Sized interface {
 type Terminal struct {
 	size    func() (width, height int, ok bool)
 	escapes bool
+	dumb    bool
 }
 
 // TerminalOf looks at what w is and, for NO_COLOR and TERM, at the environment.
@@ -33,7 +34,8 @@ func TerminalOf(w io.Writer, getenv func(string) string) Terminal {
 			return width, height, err == nil
 		}
 	}
-	t.escapes = t.IsTerminal() && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	t.dumb = getenv("TERM") == "dumb"
+	t.escapes = t.IsTerminal() && getenv("NO_COLOR") == "" && !t.dumb
 	return t
 }
 
@@ -42,6 +44,10 @@ func (t Terminal) IsTerminal() bool {
 	_, _, ok := t.size()
 	return ok
 }
+
+// Live is whether a line can be drawn over by a carriage return, which needs no
+// escape sequence.
+func (t Terminal) Live() bool { return t.IsTerminal() && !t.dumb }
 
 // Escapes is whether escape sequences, be it for colour or to move the cursor,
 // are understood and wanted.
