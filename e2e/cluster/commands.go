@@ -193,7 +193,7 @@ func statusText(w io.Writer, st clusterctl.Status) {
 	for _, p := range st.Problems {
 		fmt.Fprintf(w, "problem:\t%s\n", p)
 	}
-	if st.Health == clusterctl.Down {
+	if st.Health == clusterctl.StateDown {
 		return
 	}
 	fmt.Fprintln(w, "\nNODE\tZONE\tIP\tREADY\tRUNNING\tPARTITIONED\tKUBELET PAUSED")

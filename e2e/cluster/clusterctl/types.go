@@ -5,7 +5,7 @@ package clusterctl
 
 // Status is what `cluster status -o json` prints.
 type Status struct {
-	// Health is Healthy, Degraded or Down.
+	// Health is StateHealthy, StateDegraded or StateDown.
 	Health string `json:"health"`
 	// Problems say what keeps it from being healthy.
 	Problems []string `json:"problems,omitempty"`
@@ -30,9 +30,9 @@ type Status struct {
 
 // The values of Status.Health.
 const (
-	Healthy  = "healthy"
-	Degraded = "degraded"
-	Down     = "down"
+	StateHealthy  = "healthy"
+	StateDegraded = "degraded"
+	StateDown     = "down"
 )
 
 // Process is a process on the host.

@@ -42,7 +42,7 @@ func Inspect(ctx context.Context, groups cgroups.Host) (clusterctl.Status, error
 // blank is the status of a cluster that isn't there.
 func blank(groups cgroups.Host) clusterctl.Status {
 	return clusterctl.Status{
-		Health: clusterctl.Down, Kubeconfig: layout.Kubeconfig(), APIServer: layout.APIServerURL(),
+		Health: clusterctl.StateDown, Kubeconfig: layout.Kubeconfig(), APIServer: layout.APIServerURL(),
 		AuditLog: layout.AuditLog(), Logs: layout.LogDir, Cgroups: groups.String(),
 		ControlPlane: []clusterctl.Process{}, Nodes: []clusterctl.Node{}, Images: []clusterctl.Image{},
 	}
@@ -66,9 +66,9 @@ func inspect(ctx context.Context, groups cgroups.Host, s state.State) (clusterct
 			return st, err
 		}
 	}
-	st.Health = clusterctl.Healthy
+	st.Health = clusterctl.StateHealthy
 	if len(st.Problems) > 0 {
-		st.Health = clusterctl.Degraded
+		st.Health = clusterctl.StateDegraded
 	}
 	return st, nil
 }

@@ -112,7 +112,7 @@ func healthy(ctx context.Context, p parts, groups cgroups.Host, say Say) bool {
 		return false
 	}
 	st, err := Inspect(ctx, groups)
-	if err != nil || st.Health != clusterctl.Healthy {
+	if err != nil || st.Health != clusterctl.StateHealthy {
 		say("the running cluster isn't well (%v); cleaning up and starting again", append(st.Problems, fmt.Sprint(err)))
 		return false
 	}
@@ -322,7 +322,7 @@ func (b *builder) finish(ctx context.Context) error {
 	b.state.Complete = true
 	for {
 		st, err := inspect(ctx, b.groups, b.state)
-		if err == nil && st.Health == clusterctl.Healthy {
+		if err == nil && st.Health == clusterctl.StateHealthy {
 			return b.state.Save()
 		}
 		select {

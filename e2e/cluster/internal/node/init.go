@@ -111,12 +111,21 @@ func configureNetwork(ctx context.Context, n layout.Node) error {
 			return fmt.Errorf("configure the network: %w", err)
 		}
 	}
+	rules, err := firewall()
+	if err != nil {
+		return err
+	}
+	nft := exec.CommandContext(ctx, "nft", "-f", "-")
+	nft.Stdin = strings.NewReader(rules)
+	if out, err := nft.CombinedOutput(); err != nil {
+		return fmt.Errorf("load the node's packet filter: %w: %s", err, strings.TrimSpace(string(out)))
+	}
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("let the node forward: %w", err)
 	}
 	// Pods on one node talk through its bridge; policies and Services apply to
 	// them only if the bridge shows its packets to iptables.
-	err := os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o644)
+	err = os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("the kernel has no br_netfilter; load that module on the host and try again")
 	}
