@@ -18,7 +18,7 @@ import (
 // that defines all conditions and reasons.
 func constants(t *testing.T, prefix string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pkg/api/v1alpha1/conditions.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pkg", "api", "v1alpha1", "conditions.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
