@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"context"
 	"os/exec"
 	"strings"
 	"testing"
@@ -19,7 +20,11 @@ type Result struct {
 // Kubectl runs kubectl as a cluster administrator.
 func (s *Server) Kubectl(t testing.TB, args ...string) Result {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.kubectl, args...)
+	return s.run(t.Context(), args...)
+}
+
+func (s *Server) run(ctx context.Context, args ...string) Result {
+	cmd := exec.CommandContext(ctx, s.kubectl, args...)
 	// A config and a cache of its own: what the user has must not matter.
 	cmd.Env = []string{"KUBECONFIG=" + s.kubeconfig, "HOME=" + s.dir, "PATH=/usr/bin:/bin"}
 	var stdout, stderr strings.Builder

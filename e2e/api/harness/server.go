@@ -3,10 +3,12 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,9 @@ import (
 type Options struct {
 	// CRDs installs those of deploy/crd.
 	CRDs bool
+	// Install applies deploy/install.yaml, CRDs included, so that the manager's
+	// identity exists with just what it is granted.
+	Install bool
 	// Audit writes a log of every request, read by Server.AuditEvents.
 	Audit bool
 }
@@ -115,6 +120,21 @@ func (s *Server) start(root, assets string, o Options) error {
 	}
 	if err := os.WriteFile(s.kubeconfig, s.env.KubeConfig, 0o600); err != nil {
 		return fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	if o.Install {
+		return s.install(root)
+	}
+	return nil
+}
+
+func (s *Server) install(root string) error {
+	for _, args := range [][]string{
+		{"apply", "--server-side", "-f", filepath.Join(root, "deploy", "install.yaml")},
+		{"wait", "--for=condition=Established", "crd", "--all"},
+	} {
+		if r := s.run(context.Background(), args...); r.Err != nil {
+			return fmt.Errorf("install: kubectl %s: %w: %s", strings.Join(args, " "), r.Err, r.Stderr)
+		}
 	}
 	return nil
 }
