@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -98,4 +99,33 @@ func (c *Cache) Ensure(name, key string, build func(dir string) error) (string, 
 func Key(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])[:16]
+}
+
+// unusedLimit is how long an entry that nothing asks for is kept.
+const unusedLimit = 14 * 24 * time.Hour
+
+// keyPattern matches what Key makes.
+var keyPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// Prune removes entries of this name that were last asked for long ago: those
+// of other versions of the sources.
+func (c *Cache) Prune(now time.Time, name string) error {
+	paths, err := filepath.Glob(c.Path(name, "*"))
+	if err != nil {
+		return fmt.Errorf("list the cache: %w", err)
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("look into the cache: %w", err)
+		}
+		key := strings.TrimPrefix(filepath.Base(path), name+"-")
+		if !keyPattern.MatchString(key) || now.Sub(info.ModTime()) < unusedLimit {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("prune the cache: %w", err)
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/clusterctl"
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/internal/cache"
@@ -140,6 +141,21 @@ func (w *workshop) all(ctx context.Context) (parts, error) {
 	}
 	p.imageDirs = []string{system, newValkey, oldValkey}
 	return p, nil
+}
+
+// prune forgets what older versions of the sources needed.
+func (w *workshop) prune(now time.Time) error {
+	names := []string{"tools", "images-system", "images-valkey", "images-valkey-old"}
+	for _, c := range []components.Component{components.Kubernetes, components.KubeRouter, components.CoreDNS, components.Pause} {
+		names = append(names, c.Name)
+	}
+	debian, _ := suiteEntry(rootfs.Node())
+	for _, name := range append(names, debian) {
+		if err := w.cache.Prune(now, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *workshop) systemImages(ctx context.Context) (string, error) {

@@ -87,7 +87,11 @@ func allParts(ctx context.Context, say Say) (p parts, err error) {
 	if err := w.prepare(ctx); err != nil {
 		return parts{}, err
 	}
-	return w.all(ctx)
+	p, err = w.all(ctx)
+	if err != nil {
+		return parts{}, err
+	}
+	return p, w.prune(time.Now())
 }
 
 func acquire(ctx context.Context, say Say) (*state.Lock, error) {
