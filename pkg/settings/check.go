@@ -1,0 +1,100 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+)
+
+// maxmemory is the one setting of the server that depends on the pod's resources.
+const maxmemory = "maxmemory"
+
+// directiveName is what a key may look like; the CRD has the same rule.
+var directiveName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9._-]*$`)
+
+// Check reports settings that can't be used. What only the server can judge, such
+// as a directive that it doesn't know, is left to the server.
+func Check(r Resolved) []Problem {
+	var problems []Problem
+	for _, key := range slices.SortedFunc(maps.Keys(r.Valkey), byDirective) {
+		if text := refusal(key, r.Valkey[key]); text != "" {
+			problems = append(problems, problemf(v1alpha1.ReasonSettingRefused, "%s %s", r.describe(key), text))
+		}
+	}
+	return append(problems, checkMemory(r)...)
+}
+
+// refusal says why a setting can't be used, or nothing.
+func refusal(key, value string) string {
+	switch {
+	case !directiveName.MatchString(key):
+		return "is not a directive's name: remove it"
+	case IsManaged(key):
+		return "is set by the manager and can't be overridden: remove it"
+	case strings.ContainsFunc(value, isBreak):
+		return "has a value with a line break or control character: one directive a key, on one line"
+	case unbalancedQuotes(value):
+		return "has a value with an unclosed quote: the server would not start"
+	}
+	if strings.EqualFold(key, maxmemory) {
+		if _, err := parseMaxMemory(value); err != nil {
+			return "can't be used: " + err.Error()
+		}
+	}
+	return ""
+}
+
+// parseMaxMemory reads the value of maxmemory, which may be quoted, in bytes.
+func parseMaxMemory(value string) (int64, error) { return ParseBytes(strings.Trim(value, `"'`)) }
+
+// isBreak holds for what could end a line or cut it short in the server's parser.
+func isBreak(r rune) bool { return r != '\t' && r < ' ' || r == 0x7f }
+
+// unbalancedQuotes follows the server's parser: a quote may open anywhere, and a
+// backslash escapes within quotes only.
+func unbalancedQuotes(value string) bool {
+	var open byte
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch {
+		case open == 0 && (c == '"' || c == '\''):
+			open = c
+		case open != 0 && c == open:
+			open = 0
+		case open == '"' && c == '\\', open == '\'' && strings.HasPrefix(value[i:], `\'`):
+			i++
+		}
+	}
+	return open != 0
+}
+
+func checkMemory(r Resolved) []Problem {
+	if r.Memory == nil {
+		return nil
+	}
+	var problems []Problem
+	for _, key := range slices.SortedFunc(maps.Keys(r.Valkey), byDirective) {
+		if !strings.EqualFold(key, maxmemory) {
+			continue
+		}
+		if size, err := parseMaxMemory(r.Valkey[key]); err == nil && size > r.Memory.Value() {
+			problems = append(problems, problemf(v1alpha1.ReasonMemoryExceeded,
+				"%s is %s, which is above the memory limit of %s: the pod would be killed before the server evicts; lower it or raise resources.memory",
+				r.describe(key), r.Valkey[key], r.Memory.String()))
+		}
+	}
+	return problems
+}
+
+// describe names a setting where the user wrote it.
+func (r Resolved) describe(key string) string {
+	source, ok := r.Sources[key]
+	if !ok {
+		return fmt.Sprintf("valkey key %q", key)
+	}
+	return fmt.Sprintf("ValkeyConfig %q: valkey key %q", source.Config, source.Key)
+}
