@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+)
+
+// completionPatience is how long a shell waits for names. Nobody waits longer
+// for a TAB.
+const completionPatience = 3 * time.Second
+
+// CompleteNames offers the names in list, of the namespace at hand if the kind
+// has one. A server that can't be asked offers nothing: a shell has no place for
+// errors.
+func (a *Access) CompleteNames(list client.ObjectList, namespaced bool, opts ...client.ListOption) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.names(cmd.Context(), list, namespaced, toComplete, opts), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// CompleteCluster offers cluster names for the only argument.
+func (a *Access) CompleteCluster(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.CompleteNames(&v1alpha1.ValkeyClusterList{}, true)(cmd, args, toComplete)
+}
+
+func (a *Access) names(ctx context.Context, list client.ObjectList, namespaced bool, prefix string, opts []client.ListOption) []string {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+	defer cancel()
+	c, err := a.Client(io.Discard, false)
+	if err != nil {
+		return nil
+	}
+	if namespaced {
+		ns, err := a.Namespace()
+		if err != nil {
+			return nil
+		}
+		opts = append(opts, client.InNamespace(ns))
+	}
+	found, ok := list.DeepCopyObject().(client.ObjectList)
+	if !ok || c.List(ctx, found, opts...) != nil {
+		return nil
+	}
+	var names []string
+	_ = meta.EachListItem(found, func(o runtime.Object) error {
+		if obj, ok := o.(client.Object); ok && strings.HasPrefix(obj.GetName(), prefix) {
+			names = append(names, obj.GetName())
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names
+}
+
+// AddFlagCompletions completes kubectl's flags: namespaces from the API server,
+// contexts, clusters and users from the kubeconfig.
+func (a *Access) AddFlagCompletions(cmd *cobra.Command) {
+	fromConfig := func(names func(clientcmdapi.Config) []string) cobra.CompletionFunc {
+		return func(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			config, err := a.flags.ToRawKubeConfigLoader().RawConfig()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			all := slices.DeleteFunc(names(config), func(n string) bool { return !strings.HasPrefix(n, toComplete) })
+			slices.Sort(all)
+			return all, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	for flag, f := range map[string]cobra.CompletionFunc{
+		"namespace": a.CompleteNames(&corev1.NamespaceList{}, false),
+		"context":   fromConfig(func(c clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Contexts)) }),
+		"cluster":   fromConfig(func(c clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Clusters)) }),
+		"user":      fromConfig(func(c clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.AuthInfos)) }),
+	} {
+		// The flags were just defined, so they can be completed.
+		_ = cmd.RegisterFlagCompletionFunc(flag, f)
+	}
+}

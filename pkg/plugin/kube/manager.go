@@ -1,0 +1,7 @@
+package kube
+
+// Where the manifests install the manager.
+const (
+	ManagerNamespace  = "valkey-operator"
+	ManagerDeployment = "valkey-operator"
+)

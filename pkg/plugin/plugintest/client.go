@@ -1,0 +1,35 @@
+package plugintest
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
+)
+
+// Client serves objects from memory.
+func Client(objs ...client.Object) client.WithWatch {
+	return fake.NewClientBuilder().
+		WithScheme(kube.NewScheme()).
+		WithRESTMapper(kube.NewMapper()).
+		WithStatusSubresource(&v1alpha1.ValkeyCluster{}, &v1alpha1.ValkeyNode{}).
+		WithIndex(&v1alpha1.ValkeyCluster{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithObjects(objs...).
+		Build()
+}
+
+// Forbidden is the API server's refusal of a request.
+func Forbidden(verb, resource, namespace string) error {
+	where := "at the cluster scope"
+	if namespace != "" {
+		where = fmt.Sprintf("in the namespace %q", namespace)
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "",
+		errors.New(`User "eve" cannot `+verb+` resource "`+resource+`" `+where))
+}
