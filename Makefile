@@ -195,12 +195,12 @@ build: ## Build bin/kubectl-valkey and bin/manager
 .PHONY: image
 image: build ## Build dist/manager-image.tar, no Docker needed
 	@mkdir -p dist
-	@go run ./deploy/image --binary bin/manager --tag '$(IMAGE)' --out dist/manager-image.tar
+	@go run ./deploy/image --binary bin/manager --arch "$$(go env GOARCH)" --tag '$(IMAGE)' --out dist/manager-image.tar
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 .PHONY: release
-release: build ## Build what a release holds into dist/release
+release: $(KUSTOMIZE) ## Build what a release holds into dist/release
 	@rm -rf dist/release dist/stage; mkdir -p dist/release
 	@for platform in $(PLATFORMS); do \
 	  os=$${platform%/*}; arch=$${platform#*/}; stage=dist/stage/$$os-$$arch; mkdir -p $$stage; exe=; [ $$os != windows ] || exe=.exe; \
@@ -214,5 +214,7 @@ release: build ## Build what a release holds into dist/release
 	  GOOS=linux GOARCH=$$arch $(GO_BUILD) -o dist/stage/manager-$$arch/manager ./cmd/manager; \
 	  go run ./deploy/image --binary dist/stage/manager-$$arch/manager --arch $$arch --tag '$(IMAGE)' --out dist/release/manager-image_$(VERSION)_linux_$$arch.tar; \
 	done
-	@cp deploy/install.yaml deploy/starter.yaml dist/release/
+	@printf '%s\n' 'resources: [../../deploy/install]' 'images:' '- {name: kubectl-valkey/manager, newTag: "$(VERSION)"}' >dist/stage/kustomization.yaml
+	@'$(KUSTOMIZE)' build dist/stage >dist/release/install.yaml
+	@cp deploy/starter.yaml dist/release/
 	@cd dist/release && sha256sum * >SHA256SUMS && ls -l
