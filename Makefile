@@ -120,18 +120,29 @@ test-api: ## Run the tests against a real API server
 	@assets=$$($(CLUSTER) assets); \
 	KUBEBUILDER_ASSETS="$$assets" go test -tags api -count=1 -timeout 20m $(run_flag) $(call tagged,api) | tee '$(LOGS)/$@/go-test.log'
 
-# Runs what follows against a Kubernetes: $$kubeconfig names it. The local one is
-# started, given the manager's image, and stopped again whatever happens.
+# Starts a recipe that runs against a Kubernetes; $$kubeconfig names it. The local
+# one is started, given the manager's image, and stopped whatever happens; after a
+# failure what it said is kept first.
 define with_cluster
 logs='$(LOGS)/$@'; rm -rf "$$logs"; mkdir -p "$$logs"; \
 image='$(MANAGER_IMAGE)'; kubeconfig='$(USE_KUBECONFIG)'; \
+collect() { \
+  export KUBECONFIG="$$kubeconfig" PATH="$$PATH:$$($(CLUSTER) assets 2>/dev/null)"; \
+  kubectl get nodes,pods,services,valkey -A -o wide >"$$logs/objects.txt"; \
+  kubectl get valkeyclusters,valkeynodes,pods -A -o yaml >"$$logs/objects.yaml"; \
+  kubectl get events -A --sort-by=.lastTimestamp -o wide >"$$logs/events.txt"; \
+  kubectl logs -n valkey-operator -l app=valkey-operator --tail=-1 --prefix >"$$logs/manager.log"; \
+  [ -n '$(USE_KUBECONFIG)' ] || cp -r /var/log/kubectl-valkey "$$logs/kubernetes"; \
+}; \
+finish() { \
+  status=$$?; trap - EXIT; \
+  if [ $$status -ne 0 ]; then collect 2>"$$logs/collect.log" || true; echo "failed; logs are in $$logs"; fi; \
+  if [ -z '$(USE_KUBECONFIG)$(KEEP)' ]; then $(CLUSTER) down >"$$logs/down.log" 2>&1 || { cat "$$logs/down.log"; status=1; }; fi; \
+  exit $$status; \
+}; \
+trap finish EXIT; \
 if [ -z "$$kubeconfig" ]; then \
-  stop() { [ -n '$(KEEP)' ] || $(CLUSTER) down >"$$logs/down.log" 2>&1 || { cat "$$logs/down.log"; return 1; }; }; \
-  trap stop EXIT; \
-  $(CLUSTER) up; \
-  image='$(IMAGE)'; \
-  $(CLUSTER) load dist/manager-image.tar; \
-  kubeconfig=$$($(CLUSTER) kubeconfig); \
+  $(CLUSTER) up; image='$(IMAGE)'; $(CLUSTER) load dist/manager-image.tar; kubeconfig=$$($(CLUSTER) kubeconfig); \
 fi; \
 export E2E_KUBECONFIG="$$kubeconfig" E2E_MANAGER_IMAGE="$$image" E2E_LOGS="$$logs"
 endef
@@ -139,7 +150,6 @@ endef
 .PHONY: test-e2e
 test-e2e: build image ## Run the end-to-end tests on the local Kubernetes or USE_KUBECONFIG
 	@$(with_cluster); \
-	echo "logs of this run go to $$logs"; \
 	go test -tags e2e -count=1 -p 1 -timeout 75m $(run_flag) $(call tagged,e2e) | tee "$$logs/go-test.log"
 
 .PHONY: bench
