@@ -161,8 +161,9 @@ bench: build image ## Measure create to Active beside the floor, for docs/perfor
 ##@ Check
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) $(GOVULNCHECK) ## Check formatting, go vet, golangci-lint and known vulnerabilities
+lint: $(GOLANGCI_LINT) $(GOVULNCHECK) ## Check formatting, go.mod, go vet, golangci-lint and known vulnerabilities
 	@echo 'formatting'; '$(GOLANGCI_LINT)' fmt --diff
+	@echo 'go.mod'; go mod tidy -diff
 	@echo 'go vet'; go vet ./... && go vet -tags api,e2e ./...
 	@echo 'golangci-lint'; '$(GOLANGCI_LINT)' run ./...
 	@echo 'govulncheck'; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \
