@@ -41,16 +41,22 @@ func ParseObjects(t testing.TB, text []byte) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(&o.Object)
-		switch {
-		case errors.Is(err, io.EOF):
+		raw := runtime.RawExtension{}
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
 			return objects
-		case err != nil:
-			t.Fatalf("read the manifest: %v", err)
-		case len(o.Object) > 0: // not a document of comments only
-			objects = append(objects, o)
 		}
+		if err != nil {
+			t.Fatalf("read the manifest: %v", err)
+		}
+		if document := bytes.TrimSpace(raw.Raw); len(document) == 0 || bytes.Equal(document, []byte("null")) {
+			continue // comments only
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(raw.Raw); err != nil {
+			t.Fatalf("read the manifest: %v", err)
+		}
+		objects = append(objects, o)
 	}
 }
 

@@ -14,9 +14,9 @@ func TestCluster(t *testing.T) {
 	run(t, "ValkeyCluster", []manifest{
 		{intent: "the smallest cluster is accepted", overlay: `{}`},
 		{intent: "a name of 53 characters is accepted", overlay: name(strings.Repeat("a", 53))},
-		{intent: "a name of 54 characters is refused", overlay: name(strings.Repeat("a", 54)), refusal: refused(nameRule)},
-		{intent: "a name that starts with a digit is refused", overlay: name("1cache"), refusal: refused(nameRule)},
-		{intent: "a name with a dot is refused", overlay: name("my.cache"), refusal: refused(nameRule)},
+		{intent: "a name of 54 characters is refused", overlay: name(strings.Repeat("a", 54)), refusal: refused("metadata: Invalid value", nameRule)},
+		{intent: "a name that starts with a digit is refused", overlay: name("1cache"), refusal: refused("metadata: Invalid value", nameRule)},
+		{intent: "a name with a dot is refused", overlay: name("my.cache"), refusal: refused("metadata: Invalid value", nameRule)},
 		{intent: "a name that ends with a hyphen is refused", overlay: name("cache-"), refusal: refused("metadata.name", "RFC 1123")},
 		{intent: "a name in upper case is refused", overlay: name("Cache"), refusal: refused("metadata.name", "RFC 1123")},
 		{intent: "a name of one letter is accepted", overlay: name("a")},

@@ -123,7 +123,7 @@ type ValkeyClusterSpec struct {
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (size(self.metadata.name) <= 53 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",optionalOldSelf=true,message="metadata.name must be a DNS-1035 label of at most 53 characters: a lower-case letter, then letters, digits and '-', so that the names of pods and Services derived from it are valid"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (size(self.metadata.name) <= 53 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",optionalOldSelf=true,fieldPath=".metadata",message="metadata.name must be a DNS-1035 label of at most 53 characters: a lower-case letter, then letters, digits and '-', so that the names of pods and Services derived from it are valid"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.tls) || self.spec.tls.secretRef != self.metadata.name + '-operator-tls' || (oldSelf.hasValue() && has(oldSelf.value().spec.tls) && self.spec.tls.secretRef == oldSelf.value().spec.tls.secretRef)",optionalOldSelf=true,fieldPath=".spec.tls.secretRef",message="spec.tls.secretRef must not be <cluster>-operator-tls: that is the manager's own copy; name the Secret that you maintain"
 type ValkeyCluster struct {
 	metav1.TypeMeta   `json:",inline"`
