@@ -20,7 +20,7 @@ import (
 
 func fetch(t *testing.T, r client.Reader, name string) *Snapshot {
 	t.Helper()
-	s, err := Fetch(t.Context(), r, plugintest.Namespace, name, plugintest.Now)
+	s, err := Fetch(t.Context(), r, plugintest.Namespace, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +58,14 @@ func TestFetchTakesOnlyWhatBelongsToTheCluster(t *testing.T) {
 
 func TestFetchOfAMissingClusterListsWhatExists(t *testing.T) {
 	c := plugintest.Client(append(plugintest.Active("main", 1, 0).Objects(), plugintest.Active("cache", 1, 0).Objects()...)...)
-	_, err := Fetch(t.Context(), c, plugintest.Namespace, "mian", plugintest.Now)
+	_, err := Fetch(t.Context(), c, plugintest.Namespace, "mian")
 	if want := `cluster "mian" not found in namespace team-a: it has cache, main`; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 	if !apierrors.IsNotFound(err) {
 		t.Error("the error is no longer a NotFound")
 	}
-	_, err = Fetch(t.Context(), c, "team-b", "main", plugintest.Now)
+	_, err = Fetch(t.Context(), c, "team-b", "main")
 	if err == nil || !strings.Contains(err.Error(), "there is none in it") {
 		t.Errorf("error = %v, want that namespace team-b has none", err)
 	}
@@ -304,7 +304,6 @@ func TestUsers(t *testing.T) {
 		change func(*plugintest.Fixture)
 		menu   []client.Object
 		denied []string
-		scope  Scope
 		want   Users
 		err    string
 	}{
@@ -338,9 +337,8 @@ func TestUsers(t *testing.T) {
 			err: "configmaps can't be read: needs get configmaps in namespace team-a",
 		},
 		{
-			name: "with the whole cluster in scope the config counts", scope: ClusterWide, menu: withBoundConfig(),
-			change: func(f *plugintest.Fixture) { f.Cluster.Spec.ACL = []v1alpha1.ACLBinding{{Username: "ops"}} },
-			want:   Users{Known: true, Bound: []string{"app", "ops"}},
+			name:   "before anything is published nothing is known, and nothing amiss",
+			change: func(f *plugintest.Fixture) { f.ACL = nil },
 		},
 	}
 	for _, tt := range tests {
@@ -355,7 +353,7 @@ func TestUsers(t *testing.T) {
 			}
 			c := denying(plugintest.Client(append(f.Objects(), menu...)...), tt.denied...)
 			s := fetch(t, c, "main")
-			s.Surroundings(t.Context(), c, tt.scope)
+			s.Surroundings(t.Context(), c, Namespaced)
 			got := s.Users
 			if (got.Err == nil) != (tt.err == "") || got.Err != nil && got.Err.Error() != tt.err {
 				t.Errorf("error = %v, want %q", got.Err, tt.err)
@@ -457,7 +455,7 @@ func TestProgress(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := fetch(t, denying(plugintest.Client(tt.make().Objects()...), tt.denied...), "main")
-			if diff := cmp.Diff(tt.want, ProgressOf(s)); diff != "" {
+			if diff := cmp.Diff(tt.want, ProgressOf(s, plugintest.Now)); diff != "" {
 				t.Errorf("ProgressOf() (-want +got):\n%s", diff)
 			}
 		})

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,8 +31,8 @@ type Progress struct {
 	Waiting string
 }
 
-// ProgressOf reads the progress of a snapshot.
-func ProgressOf(s *Snapshot) Progress {
+// ProgressOf reads the progress of a snapshot, as it looks now.
+func ProgressOf(s *Snapshot, now time.Time) Progress {
 	shards, replicas := s.Cluster.Spec.Shards, s.Cluster.Spec.ReplicasPerShard
 	if t := s.Cluster.Status.TargetSpec; t != nil {
 		shards, replicas = t.Shards, t.ReplicasPerShard
@@ -64,14 +65,14 @@ func ProgressOf(s *Snapshot) Progress {
 			}
 		}
 	}
-	p.Waiting = waitingFor(s)
+	p.Waiting = waitingFor(s, now)
 	return p
 }
 
 // waitingFor names what most likely holds a cluster up: what its config, its
 // certificate or a pod lacks comes before what the manager is doing.
-func waitingFor(s *Snapshot) string {
-	if hint := ManagerHint(s.Cluster, s.Now); hint != "" {
+func waitingFor(s *Snapshot, now time.Time) string {
+	if hint := ManagerHint(s.Cluster, now); hint != "" {
 		return hint
 	}
 	for _, t := range []string{v1alpha1.ConditionConfigResolved, v1alpha1.ConditionTLSReady} {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,8 +29,6 @@ type Part[T any] struct {
 
 // Snapshot is what could be read of one cluster at one moment.
 type Snapshot struct {
-	// Now is when.
-	Now time.Time
 	// Cluster itself; there is no snapshot without it.
 	Cluster *v1alpha1.ValkeyCluster
 	// Nodes of the cluster, those on their way in and out included.
@@ -86,8 +83,8 @@ func podOptions(namespace, name string) []client.ListOption {
 
 // Fetch reads the cluster with its nodes, pods and events. It fails only when the
 // cluster itself can't be read.
-func Fetch(ctx context.Context, r client.Reader, namespace, name string, now time.Time) (*Snapshot, error) {
-	s := &Snapshot{Now: now, Cluster: &v1alpha1.ValkeyCluster{}}
+func Fetch(ctx context.Context, r client.Reader, namespace, name string) (*Snapshot, error) {
+	s := &Snapshot{Cluster: &v1alpha1.ValkeyCluster{}}
 	err := kube.Get(ctx, r, client.ObjectKey{Namespace: namespace, Name: name}, s.Cluster, "valkeyclusters")
 	switch {
 	case apierrors.IsNotFound(err) && !kube.NotInstalled(err):

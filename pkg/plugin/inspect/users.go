@@ -16,7 +16,7 @@ import (
 
 // Users says who may use a cluster.
 type Users struct {
-	// Known is false when neither the users in force nor the config could be
+	// Known is false while no users are in force yet, and when they could not be
 	// read; Err then says why.
 	Known bool
 	Err   error
@@ -27,35 +27,34 @@ type Users struct {
 	Bound []string
 }
 
-// fetchUsers finds out whether the default user is open. The cluster's own
-// bindings settle it; the published ACL file is next, since it is in the
-// cluster's namespace; the config, which is not, comes last.
+// fetchUsers finds out who may log in. The published ACL file tells it exactly,
+// and is in the cluster's namespace; the cluster's own bindings settle at least
+// that it is closed; the config, which is outside, comes last.
 func fetchUsers(ctx context.Context, r client.Reader, c *v1alpha1.ValkeyCluster, scope Scope) (Users, *Menu) {
 	var menu *Menu
 	if scope == ClusterWide {
 		menu = fetchMenu(ctx, r, c.Spec.ConfigRef)
 	}
 	own := usernames(c.Spec.ACL)
-	if menu != nil && menu.Err == nil {
-		return usersOf(append(own, usernames(menu.Resolved.ACL)...)), menu
-	}
-	users := Users{Known: true, Bound: own}
-	if len(own) > 0 {
-		return users, menu
-	}
 	var file corev1.ConfigMap
 	err := kube.Get(ctx, r, client.ObjectKey{Namespace: c.Namespace, Name: objects.ACLConfigMapName(c.Name)}, &file, "configmaps")
-	if err == nil {
-		users.Bound = boundIn(file.Data[objects.ACLFile])
-		users.Open = len(users.Bound) == 0
-		return users, menu
+	switch {
+	case err == nil:
+		return usersOf(boundIn(file.Data[objects.ACLFile])), menu
+	case len(own) > 0:
+		return usersOf(own), menu
+	case apierrors.IsNotFound(err):
+		// The manager has not published it yet.
+		return Users{}, menu
 	}
-	if scope != ClusterWide && !apierrors.IsNotFound(err) {
-		if m := fetchMenu(ctx, r, c.Spec.ConfigRef); m.Err == nil {
-			return usersOf(usernames(m.Resolved.ACL)), menu
-		}
+	config := menu
+	if config == nil {
+		config = fetchMenu(ctx, r, c.Spec.ConfigRef)
 	}
-	return Users{Err: err}, menu
+	if config.Err != nil {
+		return Users{Err: err}, menu
+	}
+	return usersOf(usernames(config.Resolved.ACL)), menu
 }
 
 func usersOf(names []string) Users {

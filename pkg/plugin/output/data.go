@@ -3,7 +3,6 @@ package output
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -28,8 +27,8 @@ func CheckFormat(format string, allowed ...string) error {
 	return fmt.Errorf("--output %q is not known: use %s", format, strings.Join(allowed, ", "))
 }
 
-// WriteData writes v as JSON or YAML, with the names of its json tags.
-func WriteData(w io.Writer, format string, v any) error {
+// Data is v as JSON or YAML, with the names of its json tags.
+func Data(format string, v any) (string, error) {
 	var data []byte
 	var err error
 	switch format {
@@ -41,9 +40,5 @@ func WriteData(w io.Writer, format string, v any) error {
 	default:
 		err = CheckFormat(format, JSON, YAML)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
+	return string(data), err
 }

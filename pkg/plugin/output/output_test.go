@@ -76,7 +76,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-func TestWriteData(t *testing.T) {
+func TestData(t *testing.T) {
 	v := struct {
 		Name string `json:"name"`
 		N    []int  `json:"n"`
@@ -85,15 +85,15 @@ func TestWriteData(t *testing.T) {
 		JSON: "{\n    \"name\": \"a\",\n    \"n\": [\n        1\n    ]\n}\n",
 		YAML: "\"n\":\n- 1\nname: a\n",
 	} {
-		var b strings.Builder
-		if err := WriteData(&b, format, v); err != nil {
+		got, err := Data(format, v)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if b.String() != want {
-			t.Errorf("%s = %q, want %q", format, b.String(), want)
+		if got != want {
+			t.Errorf("%s = %q, want %q", format, got, want)
 		}
 	}
-	if err := WriteData(&strings.Builder{}, "xml", v); err == nil {
-		t.Error("xml was written")
+	if _, err := Data("xml", v); err == nil {
+		t.Error("xml was accepted")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -23,6 +24,10 @@ type Table struct {
 
 // Empty is what a cell without a value shows.
 const Empty = "-"
+
+// trailing matches the padding of the last column, which would wrap on a narrow
+// terminal; tablewriter ends a coloured cell's padding with a reset.
+var trailing = regexp.MustCompile(" +(\x1b\\[0m)?$")
 
 // Write renders the table to w.
 func (t Table) Write(w io.Writer) error {
@@ -57,9 +62,9 @@ func (t Table) Write(w io.Writer) error {
 	if err := table.Render(); err != nil {
 		return fmt.Errorf("lay out table: %w", err)
 	}
-	// The last column is padded too; trailing blanks wrap on a narrow terminal.
 	for line := range strings.Lines(buf.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(t.Indent+line, " \n")); err != nil {
+		line = trailing.ReplaceAllString(t.Indent+strings.TrimSuffix(line, "\n"), "")
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}

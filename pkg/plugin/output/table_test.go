@@ -21,7 +21,7 @@ func nodes(p Palette) Table {
 	return Table{
 		Header: []string{"NODE", "K8S_NODE", "STATE", "REASON"},
 		Rows: [][]string{
-			{"demo-3fa2c", "node-1", p.Good("Running"), ""},
+			{"demo-3fa2c", "node-1", p.Good("Running"), p.Good("none")},
 			{"demo-0", "", p.Bad("Failed"), "0/3 nodes are available: 3 Insufficient memory.  preemption: none   " + strings.Repeat("long ", 40)},
 		},
 	}
@@ -30,7 +30,7 @@ func nodes(p Palette) Table {
 func TestTableLooksLikeThoseOfKubectl(t *testing.T) {
 	want := "" +
 		"NODE         K8S_NODE   STATE     REASON\n" +
-		"demo-3fa2c   node-1     Running   -\n" +
+		"demo-3fa2c   node-1     Running   none\n" +
 		"demo-0       -          Failed    0/3 nodes are available: 3 Insufficient memory.  preemption: none   " + strings.TrimSpace(strings.Repeat("long ", 40)) + "\n"
 	if diff := cmp.Diff(want, render(t, nodes(Palette{}))); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

@@ -3,6 +3,9 @@ package plugintest
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,4 +35,15 @@ func Forbidden(verb, resource, namespace string) error {
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "",
 		errors.New(`User "eve" cannot `+verb+` resource "`+resource+`" `+where))
+}
+
+// Kubeconfig points KUBECONFIG at an empty file, so that a test can't find its
+// way to a real cluster.
+func Kubeconfig(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", path)
 }

@@ -135,13 +135,14 @@ func (o *Options) Run(ctx context.Context) error {
 	if !o.clientOnly {
 		report.Server, serverErr = o.server(ctx)
 	}
+	text := render(report)
 	if o.output != output.Text {
-		if err := output.WriteData(o.streams.Out, o.output, report); err != nil {
+		var err error
+		if text, err = output.Data(o.output, report); err != nil {
 			return err
 		}
-		return serverErr
 	}
-	if _, err := fmt.Fprint(o.streams.Out, render(report)); err != nil {
+	if _, err := fmt.Fprint(o.streams.Out, text); err != nil {
 		return err
 	}
 	return serverErr
