@@ -19,6 +19,12 @@ const (
 	ConditionExternalAccessReady = "ExternalAccessReady"
 )
 
+// Condition types of a ValkeyNode.
+const (
+	// ConditionPodCreated: the node has had its pod, the only one that it gets.
+	ConditionPodCreated = "PodCreated"
+)
+
 // Reasons of conditions and events. docs/reference/conditions.md is compared
 // with this list by a test.
 const (
@@ -35,6 +41,7 @@ const (
 	ReasonNodeUnreachable     = "NodeUnreachable"
 	ReasonPodPending          = "PodPending"
 	ReasonPodFailed           = "PodFailed"
+	ReasonPodRejected         = "PodRejected"
 	ReasonResolved            = "Resolved"
 	ReasonConfigNotFound      = "ConfigNotFound"
 	ReasonConfigChainInvalid  = "ConfigChainInvalid"
@@ -50,6 +57,7 @@ const (
 	ReasonTLSSecretNotFound   = "TLSSecretNotFound"
 	ReasonTLSInvalid          = "TLSInvalid"
 	ReasonTLSServed           = "Served"
+	ReasonTLSNotServed        = "NotServed"
 	ReasonACLApplied          = "Applied"
 	ReasonACLPending          = "Pending"
 	ReasonExternalDisabled    = "Disabled"

@@ -1,0 +1,179 @@
+// Package cluster reconciles ValkeyClusters: it observes everything that
+// concerns one cluster, lets pkg/plan decide, carries out one batch of actions,
+// writes down what it saw, and comes again. Nothing is decided here.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
+)
+
+// Options are the manager's settings that concern clusters.
+type Options struct {
+	// ClusterDomain is the DNS domain of the Kubernetes cluster.
+	ClusterDomain string
+	// Dialer connects to servers.
+	Dialer valkey.Dialer
+}
+
+// Reconciler reconciles ValkeyClusters.
+type Reconciler struct {
+	// Client reads from the cache and writes; Secrets it reads from the API server.
+	Client client.Client
+	// Live reads from the API server, for decisions that an old cache would spoil.
+	Live client.Reader
+	// Recorder publishes events.
+	Recorder events.EventRecorder
+	Options  Options
+
+	pace  *pace
+	holds *holds
+	creds *credentialCache
+}
+
+// Reconcile brings one cluster one batch of actions nearer to what it shall be.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	cluster := &v1alpha1.ValkeyCluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.pace.forget(req.NamespacedName)
+			r.holds.forget(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("read cluster: %w", err)
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // ownership deletes everything, nothing may be made again
+	}
+	o, err := r.observe(ctx, cluster, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	out := r.decide(ctx, o)
+	if err := r.markInSync(ctx, o); err != nil && out.failed == nil {
+		out.failed = err
+	}
+	changed, err := r.writeStatus(ctx, o, out)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: r.pace.next(req.NamespacedName, out.fingerprint(), out.failed == nil && (changed || out.acted), time.Now())}, nil
+}
+
+// outcome is what one pass decided and did.
+type outcome struct {
+	decision plan.Decision
+	// blocked says why nothing may be changed: paused, or a reference is missing.
+	blocked *problem
+	// failed is the error of this pass's actions, in words.
+	failed error
+	// acted is true if an action was carried out.
+	acted bool
+}
+
+// problem is a reason with its sentence, as conditions carry them.
+type problem struct {
+	reason, message string
+}
+
+func (out outcome) fingerprint() string {
+	if out.failed != nil {
+		return "failed: " + out.failed.Error()
+	}
+	return out.summary()
+}
+
+// decide makes sure of the cluster's own objects, plans, and acts once.
+func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
+	out := outcome{}
+	if o.cluster.Spec.Paused {
+		out.decision = plan.Next(o.state())
+		out.blocked = &problem{v1alpha1.ReasonPaused, "spec.paused is true: the manager reports, but changes nothing"}
+		return out
+	}
+	if p := o.blocking(); p != nil {
+		out.decision = plan.Next(o.state())
+		out.blocked = p
+		return out
+	}
+	if err := r.ensure(ctx, o); err != nil {
+		out.failed = err
+		return out
+	}
+	out.decision = plan.Next(o.state())
+	if needsFreshView(out.decision) {
+		fresh, err := r.observe(ctx, o.cluster, r.Live)
+		if err != nil {
+			out.failed = err
+			return out
+		}
+		*o = *fresh
+		out.decision = plan.Next(o.state())
+	}
+	if o.creating && (o.cluster.Status.TargetSpec == nil || *o.cluster.Status.TargetSpec != o.target) {
+		out.acted = true
+		return out // the snapshot is written down before the first step towards it
+	}
+	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
+	return out
+}
+
+// needsFreshView reports whether a decision would do harm if it came from a cache
+// that is behind: making and deleting nodes.
+func needsFreshView(d plan.Decision) bool {
+	for _, a := range d.Actions {
+		switch a.Kind {
+		case plan.CreateNode, plan.DeleteNode, plan.Forget:
+			return true
+		}
+	}
+	return false
+}
+
+// act carries out actions of one kind together and logs each. It reports whether
+// any was new.
+func (r *Reconciler) act(ctx context.Context, o *observation, actions []plan.Action) (bool, error) {
+	var acted atomic.Bool
+	err := together(len(actions), func(i int) error {
+		a := actions[i]
+		err := r.execute(ctx, o, a)
+		if errors.Is(err, errUnderWay) {
+			return nil
+		}
+		acted.Store(true)
+		logger := log.FromContext(ctx).WithValues("action", a.Kind, "node", a.Node, "reason", a.Reason)
+		if err != nil {
+			logger.Info("action failed", "error", err.Error())
+			return fmt.Errorf("%s %s: %w", a.Kind, a.Node, err)
+		}
+		logger.Info("action done")
+		return nil
+	})
+	return acted.Load(), err
+}
+
+func (r *Reconciler) event(o *observation, kind, reason, format string, args ...any) {
+	r.Recorder.Eventf(o.cluster, nil, kind, reason, "Reconcile", format, args...)
+}
+
+func (r *Reconciler) normal(o *observation, reason, format string, args ...any) {
+	r.event(o, corev1.EventTypeNormal, reason, format, args...)
+}
+
+func (r *Reconciler) warn(o *observation, reason, format string, args ...any) {
+	r.event(o, corev1.EventTypeWarning, reason, format, args...)
+}

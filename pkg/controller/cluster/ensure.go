@@ -1,0 +1,209 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/acl"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+)
+
+// conflictError is an object that has a name the cluster needs and that is not
+// the cluster's: it is never overwritten.
+type conflictError struct {
+	message string
+}
+
+func (e *conflictError) Error() string { return e.message }
+
+// ensure makes the objects that all nodes share. Each is compared field by field
+// with what the manager sets, so that defaults of the API server and what others
+// add are no reason to write.
+func (r *Reconciler) ensure(ctx context.Context, o *observation) error {
+	if err := r.ensureService(ctx, o); err != nil {
+		return err
+	}
+	if err := r.ensureAuth(ctx, o); err != nil {
+		return err
+	}
+	if err := r.ensureTLS(ctx, o); err != nil {
+		return err
+	}
+	if err := r.ensureACL(ctx, o); err != nil {
+		return err
+	}
+	return r.ensureBudgets(ctx, o)
+}
+
+// existing reads an object of the cluster. It returns false if there is none,
+// and an error if the name belongs to somebody else.
+func (r *Reconciler) existing(ctx context.Context, o *observation, obj client.Object) (bool, error) {
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %T %s: %w", obj, obj.GetName(), err)
+	}
+	return true, owned(o.cluster, obj)
+}
+
+// create makes an object. The cache holds only what carries the manager's label,
+// so an object of the same name may be there all the same.
+func (r *Reconciler) create(ctx context.Context, o *observation, obj client.Object) error {
+	err := r.Client.Create(ctx, obj)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	live := obj.DeepCopyObject().(client.Object)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return owned(o.cluster, live)
+}
+
+// owned returns an error that says whose an object is if it is not the cluster's.
+func owned(cluster *v1alpha1.ValkeyCluster, obj client.Object) error {
+	if metav1.IsControlledBy(obj, cluster) {
+		return nil
+	}
+	kind := objects.KindOf(obj)
+	if owner := metav1.GetControllerOf(obj); owner != nil && owner.Kind == "ValkeyCluster" && owner.Name == cluster.Name {
+		return &conflictError{fmt.Sprintf("%s %s still belongs to a former cluster of this name; waiting until it is deleted", kind, obj.GetName())}
+	}
+	return &conflictError{fmt.Sprintf("%s %s exists and does not belong to this cluster; delete or rename it, or choose another cluster name", kind, obj.GetName())}
+}
+
+func (r *Reconciler) ensureService(ctx context.Context, o *observation) error {
+	want := objects.HeadlessService(o.cluster)
+	live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: want.Namespace, Name: want.Name}}
+	found, err := r.existing(ctx, o, live)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return r.create(ctx, o, want)
+	}
+	if maps.Equal(live.Spec.Selector, want.Spec.Selector) && samePorts(live.Spec.Ports, want.Spec.Ports) &&
+		live.Spec.PublishNotReadyAddresses == want.Spec.PublishNotReadyAddresses {
+		return nil
+	}
+	patch := client.MergeFrom(live.DeepCopy())
+	live.Spec.Selector, live.Spec.Ports = want.Spec.Selector, want.Spec.Ports
+	live.Spec.PublishNotReadyAddresses = want.Spec.PublishNotReadyAddresses
+	return r.Client.Patch(ctx, live, patch)
+}
+
+func samePorts(a, b []corev1.ServicePort) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || a[i].Port != b[i].Port || a[i].TargetPort != b[i].TargetPort {
+			return false
+		}
+	}
+	return true
+}
+
+// ensureAuth generates the two system passwords once. They are never generated
+// anew under running servers: those know the old ones only, and would be lost to
+// the manager and to each other.
+func (r *Reconciler) ensureAuth(ctx context.Context, o *observation) error {
+	name := objects.AuthSecretName(o.cluster.Name)
+	live := secretMetadata(o.cluster.Namespace, name)
+	found, err := r.existing(ctx, o, live)
+	if err != nil || found {
+		return err
+	}
+	if len(o.nodes) > 0 {
+		_, err := r.auth(ctx, o.cluster)
+		return err
+	}
+	passwords, err := objects.NewPasswords(rand.Reader)
+	if err != nil {
+		return fmt.Errorf("generate the system passwords: %w", err)
+	}
+	return r.create(ctx, o, objects.AuthSecret(o.cluster, passwords))
+}
+
+// ensureACL publishes the users. A file with a problem is never published: the
+// one in force goes on to be used, also by new pods.
+func (r *Reconciler) ensureACL(ctx context.Context, o *observation) error {
+	if len(o.config.aclProblems) > 0 {
+		return nil
+	}
+	auth, err := r.auth(ctx, o.cluster)
+	if err != nil {
+		return err
+	}
+	file, _ := acl.Render(o.config.aclInput(o.cluster, auth))
+	want := objects.ACLConfigMap(o.cluster, file)
+	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: want.Namespace, Name: want.Name}}
+	found, err := r.existing(ctx, o, live)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return r.create(ctx, o, want)
+	}
+	if maps.Equal(live.Data, want.Data) {
+		return nil
+	}
+	patch := client.MergeFrom(live.DeepCopy())
+	live.Data = want.Data
+	return r.Client.Patch(ctx, live, patch)
+}
+
+// ensureBudgets keeps a disruption budget for each shard that has replicas, and
+// none else. They are made before the pods they guard.
+func (r *Reconciler) ensureBudgets(ctx context.Context, o *observation) error {
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := r.Client.List(ctx, &budgets, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{
+		v1alpha1.LabelInstance: o.cluster.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}); err != nil {
+		return fmt.Errorf("list disruption budgets: %w", err)
+	}
+	have := map[string]*policyv1.PodDisruptionBudget{}
+	for i := range budgets.Items {
+		if metav1.IsControlledBy(&budgets.Items[i], o.cluster) {
+			have[budgets.Items[i].Name] = &budgets.Items[i]
+		}
+	}
+	for shard := range o.target.Shards {
+		if o.target.ReplicasPerShard == 0 {
+			break
+		}
+		want := objects.PodDisruptionBudget(o.cluster, shard, o.target.ReplicasPerShard)
+		live := have[want.Name]
+		delete(have, want.Name)
+		if live == nil {
+			if err := r.create(ctx, o, want); err != nil {
+				return err
+			}
+		} else if !sameValue(live.Spec.MinAvailable, want.Spec.MinAvailable) {
+			patch := client.MergeFrom(live.DeepCopy())
+			live.Spec.MinAvailable = want.Spec.MinAvailable
+			if err := r.Client.Patch(ctx, live, patch); err != nil {
+				return fmt.Errorf("update disruption budget %s: %w", live.Name, err)
+			}
+		}
+	}
+	for _, surplus := range have {
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, surplus)); err != nil {
+			return fmt.Errorf("delete disruption budget %s: %w", surplus.Name, err)
+		}
+	}
+	return nil
+}
+
+func sameValue(a, b *intstr.IntOrString) bool { return a != nil && b != nil && *a == *b }

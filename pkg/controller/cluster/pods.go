@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+)
+
+// podPhase reads the phase that matters to the planner. A pod of a node that had
+// an address once and has no pod now is gone: pods are never made twice.
+func podPhase(n *v1alpha1.ValkeyNode, pod *corev1.Pod) plan.PodPhase {
+	if pod == nil {
+		if n.Status.PodIP != "" || n.Status.NodeID != "" {
+			return plan.PodGone
+		}
+		return plan.PodNone
+	}
+	switch pod.Status.Phase {
+	case corev1.PodFailed, corev1.PodSucceeded:
+		return plan.PodTerminated
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		switch {
+		case c.State.Terminated != nil:
+			return plan.PodTerminated
+		case c.State.Running != nil && pod.Status.PodIP != "":
+			return plan.PodRunning
+		}
+	}
+	return plan.PodPending
+}
+
+// nodeDetail says why a pod is not running, in the words of Kubernetes.
+func nodeDetail(n *v1alpha1.ValkeyNode, pod *corev1.Pod) string {
+	if pod == nil {
+		for _, c := range n.Status.Conditions {
+			if c.Status != "True" && c.Message != "" {
+				return c.Message
+			}
+		}
+		return ""
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil {
+			return terminated(t)
+		}
+		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			return joinReason(w.Reason, w.Message)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return joinReason(c.Reason, c.Message)
+		}
+	}
+	return joinReason(pod.Status.Reason, pod.Status.Message)
+}
+
+func terminated(t *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("container ended with exit code %d", t.ExitCode)
+	if t.Reason != "" && t.Reason != "Error" && t.Reason != "Completed" {
+		text += ", " + t.Reason
+	}
+	if t.Message != "" {
+		text += ": " + lastLine(t.Message)
+	}
+	return text
+}
+
+// lastLine returns the end of a log, where servers say why they stop.
+func lastLine(text string) string {
+	last := ""
+	start := 0
+	for i := 0; i <= len(text); i++ {
+		if i == len(text) || text[i] == '\n' {
+			if i > start {
+				last = text[start:i]
+			}
+			start = i + 1
+		}
+	}
+	return last
+}
+
+func joinReason(reason, message string) string {
+	switch {
+	case reason == "":
+		return message
+	case message == "":
+		return reason
+	}
+	return reason + ": " + message
+}
+
+// gateIs reports the state of the pod's in-sync readiness gate.
+func gateIs(pod *corev1.Pod, want corev1.ConditionStatus) bool {
+	for _, c := range pod.Status.Conditions {
+		if string(c.Type) == v1alpha1.InSyncGate {
+			return c.Status == want
+		}
+	}
+	return false
+}

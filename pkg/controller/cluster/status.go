@@ -1,0 +1,231 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// writeStatus writes the status if it differs from what is there, and publishes
+// an event for what changed. It reports whether it wrote.
+func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcome) (bool, error) {
+	next := r.nextStatus(o, out)
+	if equality.Semantic.DeepEqual(o.cluster.Status, next) {
+		return false, nil
+	}
+	before := o.cluster.DeepCopy()
+	o.cluster.Status = next
+	if err := r.Client.Status().Patch(ctx, o.cluster, client.MergeFrom(before)); err != nil {
+		return false, client.IgnoreNotFound(fmt.Errorf("update status: %w", err))
+	}
+	r.announce(o, before.Status, next)
+	return true, nil
+}
+
+// nextStatus computes the whole status from what was seen and done.
+func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClusterStatus {
+	s := *o.cluster.Status.DeepCopy()
+	s.ObservedGeneration = o.cluster.Generation
+	s.Nodes = nil
+	for _, n := range o.nodes {
+		s.Nodes = append(s.Nodes, n.Name)
+	}
+	if o.anyReachable() {
+		s.Shards = shardStatus(o)
+	}
+	s.ShardCount = 0
+	for _, shard := range s.Shards {
+		if shard.SlotCount > 0 {
+			s.ShardCount++
+		}
+	}
+	inSync, wished := o.syncCount()
+	s.Ready = fmt.Sprintf("%d/%d", inSync, wished)
+	s.ReadyShards = o.readyShards()
+	s.Endpoint = fmt.Sprintf("%s:%d", objects.ServiceDNSName(o.cluster.Name, o.cluster.Namespace, r.Options.ClusterDomain), objects.ClientPort)
+	s.TLS = o.tls.status
+	s.State, s.Message = nextState(o, out)
+	s.TargetSpec = nil
+	if o.creating && s.State != v1alpha1.StateActive {
+		s.TargetSpec = &v1alpha1.TargetTopology{Shards: o.target.Shards, ReplicasPerShard: o.target.ReplicasPerShard}
+	}
+	setConditions(&s, o, out)
+	return s
+}
+
+// nextState returns state and message. A cluster becomes Active when it was
+// complete once and stays so; only an unusable TLS Secret interrupts it.
+func nextState(o *observation, out outcome) (v1alpha1.ClusterState, string) {
+	if o.tls.invalid != nil {
+		return v1alpha1.StateInvalid, o.tls.invalid.message
+	}
+	state := v1alpha1.StateActive
+	if o.creating && (!out.decision.Complete || out.blocked != nil || out.failed != nil) {
+		state = v1alpha1.StateCreating
+	}
+	return state, out.summary()
+}
+
+// summary says in a sentence what is going on, empty when nothing is.
+func (out outcome) summary() string {
+	switch {
+	case out.blocked != nil:
+		return out.blocked.message
+	case out.failed != nil:
+		return out.failed.Error()
+	case out.decision.Waiting != "":
+		return "waiting: " + out.decision.Waiting
+	case len(out.decision.Actions) > 0:
+		return describe(out.decision.Actions)
+	}
+	return ""
+}
+
+// describe puts a batch of actions of one kind into a sentence.
+func describe(actions []plan.Action) string {
+	text := actions[0].Reason
+	if n := len(actions) - 1; n > 0 {
+		text = fmt.Sprintf("%s (and %d more of this kind)", text, n)
+	}
+	return text
+}
+
+func (o *observation) anyReachable() bool {
+	for _, v := range o.view.Nodes {
+		if v.Reachable {
+			return true
+		}
+	}
+	return false
+}
+
+// shardStatus lists the shards as the servers see them.
+func shardStatus(o *observation) []v1alpha1.ShardStatus {
+	byIndex := map[int32]*v1alpha1.ShardStatus{}
+	for _, n := range o.planNodes() {
+		shard := byIndex[n.Position.Shard]
+		if shard == nil {
+			shard = &v1alpha1.ShardStatus{Index: n.Position.Shard}
+			byIndex[n.Position.Shard] = shard
+		}
+		v, ok := o.view.Nodes[n.Name]
+		if !ok || !v.Reachable {
+			continue
+		}
+		switch {
+		case v.Role == topology.RolePrimary && !v.Slots.Empty():
+			shard.Primary, shard.Slots, shard.SlotCount = n.Name, v.Slots.String(), int32(v.Slots.Len())
+		case v.Role == topology.RoleReplica:
+			shard.Replicas = append(shard.Replicas, n.Name)
+		}
+	}
+	out := make([]v1alpha1.ShardStatus, 0, len(byIndex))
+	for _, shard := range byIndex {
+		slices.Sort(shard.Replicas)
+		out = append(out, *shard)
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.ShardStatus) int { return int(a.Index - b.Index) })
+	return out
+}
+
+// copyOf reports whether a node is a full, living copy of its shard's data.
+func (o *observation) copyOf(n plan.Node) bool {
+	v, ok := o.view.Nodes[n.Name]
+	return n.InSync && !n.Dead() && ok && v.Reachable
+}
+
+func (o *observation) wished(p plan.Position) bool {
+	return p.Shard < o.target.Shards && p.Index <= o.target.ReplicasPerShard
+}
+
+// syncCount counts the wished positions and those with a copy in sync.
+func (o *observation) syncCount() (inSync, wished int) {
+	filled := map[plan.Position]bool{}
+	for _, n := range o.planNodes() {
+		if o.copyOf(n) && o.wished(n.Position) {
+			filled[n.Position] = true
+		}
+	}
+	return len(filled), int(o.target.Shards * (o.target.ReplicasPerShard + 1))
+}
+
+// readyShards counts the shards with a primary and all replicas in sync.
+func (o *observation) readyShards() int32 {
+	copies := map[int32]int32{}
+	primary := map[int32]bool{}
+	for _, n := range o.planNodes() {
+		if !o.copyOf(n) || !o.wished(n.Position) {
+			continue
+		}
+		copies[n.Position.Shard]++
+		if v := o.view.Nodes[n.Name]; v.Role == topology.RolePrimary && !v.Slots.Empty() {
+			primary[n.Position.Shard] = true
+		}
+	}
+	ready := int32(0)
+	for shard, n := range copies {
+		if primary[shard] && n > o.target.ReplicasPerShard {
+			ready++
+		}
+	}
+	return ready
+}
+
+// notInSync lists the wished nodes that hold no full copy, with why.
+func (o *observation) notInSync() []string {
+	var out []string
+	good := map[plan.Position]bool{}
+	for _, n := range o.planNodes() {
+		if o.copyOf(n) {
+			good[n.Position] = true
+		}
+	}
+	for _, n := range o.planNodes() {
+		if good[n.Position] || !o.wished(n.Position) {
+			continue
+		}
+		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s: %s", n.Name, o.trouble(n)), ": "))
+	}
+	return out
+}
+
+// trouble says why a node is not a full copy.
+func (o *observation) trouble(n plan.Node) string {
+	v, asked := o.view.Nodes[n.Name]
+	switch {
+	case n.Pod == plan.PodGone:
+		return "its pod is gone"
+	case n.Pod == plan.PodTerminated:
+		return n.Detail
+	case n.Terminating:
+		return "it is being deleted"
+	case n.Pod == plan.PodNone || n.Pod == plan.PodPending:
+		return strings.TrimSuffix("its pod is pending: "+n.Detail, ": ")
+	case asked && !v.Reachable:
+		return "it does not answer: " + v.Err.Error()
+	}
+	return "it is not in sync"
+}
+
+// uncovered returns the slots that no reachable node serves.
+func (o *observation) uncovered() slots.Set { return o.view.UncoveredSlots() }
+
+// asConflict returns the conflict that an error carries.
+func asConflict(err error) (string, bool) {
+	var conflict *conflictError
+	if errors.As(err, &conflict) {
+		return conflict.message, true
+	}
+	return "", false
+}

@@ -1,0 +1,233 @@
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+const (
+	primaryID = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	replicaID = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
+// healthy is an observation of a complete cluster of one shard with a replica.
+func healthy() *observation {
+	o := &observation{
+		cluster: &v1alpha1.ValkeyCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", Generation: 3},
+			Spec:       v1alpha1.ValkeyClusterSpec{ConfigRef: "standard", Shards: 1, ReplicasPerShard: 1},
+			Status:     v1alpha1.ValkeyClusterStatus{State: v1alpha1.StateActive},
+		},
+		now: time.Unix(2000, 0), pods: map[string]*corev1.Pod{}, replies: map[string]topology.Reply{},
+		target: v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1},
+	}
+	for i, name := range []string{"c-00000", "c-11111"} {
+		o.nodes = append(o.nodes, v1alpha1.ValkeyNode{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"},
+			Spec:       v1alpha1.ValkeyNodeSpec{ClusterName: "c", NodeIndex: int32(i), Lifecycle: v1alpha1.LifecycleActive},
+			Status:     v1alpha1.ValkeyNodeStatus{PodIP: "10.0.0.1"},
+		})
+		o.pods[name] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{
+			PodIP: "10.0.0.1", Phase: corev1.PodRunning,
+			Conditions:        []corev1.PodCondition{{Type: v1alpha1.InSyncGate, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		}}
+	}
+	rows := []topology.Member{
+		{ID: primaryID, Role: topology.RolePrimary, ConfigEpoch: 1, LinkUp: true, Slots: slots.All()},
+		{ID: replicaID, Role: topology.RoleReplica, PrimaryID: primaryID, ConfigEpoch: 1, LinkUp: true},
+	}
+	o.reply("c-00000", topology.Reply{ID: primaryID, Members: rows, Info: topology.ClusterInfo{State: "ok"}})
+	o.reply("c-11111", topology.Reply{ID: replicaID, Members: rows, Info: topology.ClusterInfo{State: "ok"},
+		Replication: topology.Replication{Role: topology.RoleReplica, LinkUp: true, HasLinkDownSeconds: true}})
+	return o
+}
+
+func (o *observation) reply(name string, r topology.Reply) {
+	r.Node = name
+	o.replies[name] = r
+	var all []topology.Reply
+	for _, each := range o.replies {
+		all = append(all, each)
+	}
+	o.view = topology.Merge(all)
+}
+
+func statusOf(o *observation, out outcome) v1alpha1.ValkeyClusterStatus {
+	r := &Reconciler{Options: Options{ClusterDomain: "cluster.local"}}
+	return r.nextStatus(o, out)
+}
+
+func expect(t *testing.T, s v1alpha1.ValkeyClusterStatus, kind string, status metav1.ConditionStatus, reason, message string) {
+	t.Helper()
+	c := meta.FindStatusCondition(s.Conditions, kind)
+	if c == nil {
+		t.Errorf("no condition %s", kind)
+		return
+	}
+	if c.Status != status || c.Reason != reason || !strings.Contains(c.Message, message) {
+		t.Errorf("%s is %s, %s: %q; want %s, %s: …%s…", kind, c.Status, c.Reason, c.Message, status, reason, message)
+	}
+	if c.ObservedGeneration != 3 {
+		t.Errorf("%s is about generation %d", kind, c.ObservedGeneration)
+	}
+}
+
+func TestAHealthyClusterIsReadyAndItsStatusSaysWhoServesWhat(t *testing.T) {
+	s := statusOf(healthy(), outcome{decision: plan.Decision{Complete: true}})
+	if s.State != v1alpha1.StateActive || s.Ready != "2/2" || s.ReadyShards != 1 || s.ShardCount != 1 || s.Message != "" {
+		t.Errorf("status %+v", s)
+	}
+	if len(s.Shards) != 1 || s.Shards[0].Primary != "c-00000" || s.Shards[0].Slots != "0-16383" ||
+		len(s.Shards[0].Replicas) != 1 || s.Shards[0].Replicas[0] != "c-11111" {
+		t.Errorf("shards %+v", s.Shards)
+	}
+	if s.Endpoint != "c.n.svc.cluster.local:6379" {
+		t.Errorf("endpoint %s", s.Endpoint)
+	}
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonActive, "")
+	expect(t, s, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "")
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonHealthy, "")
+}
+
+func TestTheStatusOfTheSameObservationIsTheSame(t *testing.T) {
+	o := healthy()
+	out := outcome{decision: plan.Decision{Complete: true}}
+	first := statusOf(o, out)
+	o.cluster.Status = first
+	again := statusOf(o, out)
+	for i := range again.Conditions {
+		if !again.Conditions[i].LastTransitionTime.Equal(&first.Conditions[i].LastTransitionTime) {
+			t.Errorf("the transition time of %s changed without a transition", again.Conditions[i].Type)
+		}
+	}
+}
+
+// F-12, F-08
+func TestANodeThatDoesNotAnswerMakesTheClusterUnreadyByName(t *testing.T) {
+	o := healthy()
+	o.reply("c-11111", topology.Reply{ID: replicaID, Err: errors.New("dial: i/o timeout")})
+	s := statusOf(o, outcome{decision: plan.Decision{Waiting: "node c-11111 does not answer"}})
+	if s.State != v1alpha1.StateActive || s.Ready != "1/2" {
+		t.Errorf("state %s, ready %s", s.State, s.Ready)
+	}
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNodesNotReady, "c-11111: it does not answer: dial: i/o timeout")
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNodeUnreachable, "c-11111")
+	expect(t, s, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaiting, "c-11111")
+	if s.Shards[0].Primary != "c-00000" {
+		t.Errorf("the other node's role went stale: %+v", s.Shards)
+	}
+}
+
+func TestAPodThatIsGoneIsReported(t *testing.T) {
+	o := healthy()
+	delete(o.pods, "c-11111")
+	delete(o.replies, "c-11111")
+	o.reply("c-00000", o.replies["c-00000"])
+	s := statusOf(o, outcome{decision: plan.Decision{Actions: []plan.Action{{Kind: plan.CreateNode, Reason: "node c-11111 is dead"}}}})
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNodesNotReady, "c-11111: its pod is gone")
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonPodFailed, "c-11111")
+	expect(t, s, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonReconciling, "node c-11111 is dead")
+}
+
+func TestANewClusterStaysCreatingUntilItIsComplete(t *testing.T) {
+	o := healthy()
+	o.creating = true
+	o.cluster.Status = v1alpha1.ValkeyClusterStatus{}
+	s := statusOf(o, outcome{decision: plan.Decision{Waiting: "pod c-11111 is pending: no room"}})
+	if s.State != v1alpha1.StateCreating || s.TargetSpec == nil || s.TargetSpec.Shards != 1 || !strings.Contains(s.Message, "no room") {
+		t.Errorf("status %+v", s)
+	}
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCreating, "no room")
+	s = statusOf(o, outcome{decision: plan.Decision{Complete: true}})
+	if s.State != v1alpha1.StateActive || s.TargetSpec != nil {
+		t.Errorf("a complete cluster is %s with target %v", s.State, s.TargetSpec)
+	}
+}
+
+func TestAPausedClusterSaysSo(t *testing.T) {
+	s := statusOf(healthy(), outcome{blocked: &problem{v1alpha1.ReasonPaused, "spec.paused is true"}})
+	expect(t, s, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPaused, "spec.paused")
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonActive, "")
+}
+
+func TestAMissingConfigIsReportedAndARunningClusterStaysReady(t *testing.T) {
+	o := healthy()
+	o.config.problems = []settings.Problem{{Reason: v1alpha1.ReasonConfigNotFound, Message: "ValkeyConfig standard does not exist; existing: large"}}
+	s := statusOf(o, outcome{decision: plan.Decision{Complete: true}})
+	expect(t, s, v1alpha1.ConditionConfigResolved, metav1.ConditionFalse, v1alpha1.ReasonConfigNotFound, "existing: large")
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonActive, "")
+	if o.blocking() != nil {
+		t.Error("a missing config stops the repair of a running cluster")
+	}
+	o.creating = true
+	if p := o.blocking(); p == nil || p.reason != v1alpha1.ReasonConfigNotFound {
+		t.Errorf("a missing config does not stop creation: %v", p)
+	}
+}
+
+func TestAnUnusableTLSSecretMakesTheClusterInvalid(t *testing.T) {
+	o := healthy()
+	o.cluster.Spec.TLS = &v1alpha1.TLS{SecretRef: "s"}
+	o.tls.invalid = &problem{v1alpha1.ReasonTLSInvalid, "Secret s: tls.crt does not cover *.c.n.svc.cluster.local"}
+	s := statusOf(o, outcome{blocked: o.tls.invalid})
+	if s.State != v1alpha1.StateInvalid || s.Message != o.tls.invalid.message {
+		t.Errorf("state %s: %s", s.State, s.Message)
+	}
+	expect(t, s, v1alpha1.ConditionTLSReady, metav1.ConditionFalse, v1alpha1.ReasonTLSInvalid, "does not cover")
+	if p := o.blocking(); p != o.tls.invalid {
+		t.Error("topology actions go on")
+	}
+	o.cluster.Status = s
+	o.tls.invalid = nil
+	if s = statusOf(o, outcome{decision: plan.Decision{Complete: true}}); s.State != v1alpha1.StateActive {
+		t.Errorf("after recovery the state is %s", s.State)
+	}
+}
+
+func TestOnlyWhatPeopleHaveToHearOfBecomesAnEvent(t *testing.T) {
+	trouble := condition(v1alpha1.ConditionDegraded, true, v1alpha1.ReasonPodFailed, "x")
+	fine := condition(v1alpha1.ConditionDegraded, false, v1alpha1.ReasonHealthy, "y")
+	progress := condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonWaiting, "z")
+	for _, c := range []struct {
+		name     string
+		was, now *metav1.Condition
+		want     string
+	}{
+		{"new trouble", &fine, &trouble, corev1.EventTypeWarning},
+		{"trouble is over", &trouble, &fine, corev1.EventTypeNormal},
+		{"all was well from the start", nil, &fine, ""},
+		{"progress", nil, &progress, ""},
+	} {
+		kind, ok := noteworthy(c.was, *c.now)
+		if ok != (c.want != "") || ok && kind != c.want {
+			t.Errorf("%s: event %q %v, want %q", c.name, kind, ok, c.want)
+		}
+	}
+}
+
+func TestAServersLastWordsAreReported(t *testing.T) {
+	for _, c := range []struct {
+		state corev1.ContainerStateTerminated
+		want  string
+	}{
+		{corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "a\nBad directive\n"}, "container ended with exit code 1: Bad directive"},
+		{corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}, "container ended with exit code 137, OOMKilled"},
+	} {
+		if got := terminated(&c.state); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
