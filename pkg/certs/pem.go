@@ -1,0 +1,90 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
+)
+
+const certificateBlock = "CERTIFICATE"
+
+// parseCertificates reads every certificate of a PEM file. One that can't be read
+// is an error: the server would stop there, or go on without it.
+func parseCertificates(data []byte) ([]*x509.Certificate, error) {
+	blocks := 0
+	kinds := map[string]bool{}
+	var certificates []*x509.Certificate
+	for rest := data; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		blocks++
+		kinds[block.Type] = true
+		if block.Type != certificateBlock {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("has a certificate, number %d, that can't be parsed: %w", len(certificates)+1, err)
+		}
+		certificates = append(certificates, c)
+	}
+	switch {
+	case bytes.Count(data, []byte("-----BEGIN ")) != blocks:
+		return nil, errors.New("has a block that is broken PEM")
+	case blocks == 0:
+		return nil, errors.New("is not PEM: it must hold -----BEGIN CERTIFICATE-----")
+	case len(certificates) > 0:
+		return certificates, nil
+	}
+	for kind := range kinds {
+		if strings.HasSuffix(kind, "PRIVATE KEY") {
+			return nil, errors.New("holds a private key in place of a certificate")
+		}
+	}
+	return nil, errors.New("holds PEM, but no certificate")
+}
+
+// checkKey finds the certificate of the chain that the key belongs to: it must be
+// the first, since that is the one that servers present. Errors of the standard
+// library say what they found, never any of the key.
+func checkKey(chain []*x509.Certificate, key []byte) []settings.Problem {
+	if isEncrypted(key) {
+		return []settings.Problem{invalid("%s is encrypted with a passphrase: store it without one", PrivateKeyKey)}
+	}
+	var first error
+	for i, c := range chain {
+		_, err := tls.X509KeyPair(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: c.Raw}), key)
+		switch {
+		case err == nil && i == 0:
+			return nil
+		case err == nil:
+			return []settings.Problem{invalid("%s must begin with the leaf: %s belongs to certificate number %d in it (%s)", CertificateKey, PrivateKeyKey, i+1, c.Subject)}
+		case i == 0:
+			first = err
+		}
+	}
+	if strings.Contains(first.Error(), "does not match") {
+		return []settings.Problem{invalid("%s is not the key of the certificate in %s: put in the pair that was issued together", PrivateKeyKey, CertificateKey)}
+	}
+	return []settings.Problem{invalid("%s can't be read: %v", PrivateKeyKey, first)}
+}
+
+func isEncrypted(key []byte) bool {
+	for rest := key; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return false
+		}
+		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+			return true
+		}
+	}
+}

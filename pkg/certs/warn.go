@@ -1,0 +1,142 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
+)
+
+// ExpiryWarning is how long before its end a certificate is warned about.
+const ExpiryWarning = 14 * 24 * time.Hour
+
+// Reasons of warnings.
+const (
+	ReasonUsageMissing   = "TLSUsageMissing"
+	ReasonChainBroken    = "TLSChainBroken"
+	ReasonExpired        = "TLSExpired"
+	ReasonNotYetValid    = "TLSNotYetValid"
+	ReasonExpiring       = "TLSExpiring"
+	ReasonNameNotCovered = "TLSNameNotCovered"
+)
+
+func warning(reason, format string, args ...any) settings.Problem {
+	return settings.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func warn(chain, ca []*x509.Certificate, names Names, now time.Time) []settings.Problem {
+	warnings := checkUsages(chain[0])
+	path, problems := checkChain(chain, ca)
+	warnings = append(warnings, problems...)
+	warnings = append(warnings, checkDates("the certificate", chain[0], now)...)
+	for _, c := range path[min(1, len(path)):] {
+		warnings = append(warnings, checkDates(fmt.Sprintf("the CA certificate %q", c.Subject), c, now)...)
+	}
+	return append(warnings, checkExternal(newLeaf(chain[0]), names.External)...)
+}
+
+// checkUsages wants a leaf that may serve and dial. Nodes are clients of one
+// another, and the bus asks for a client certificate whatever tls-auth-clients
+// says.
+func checkUsages(leaf *x509.Certificate) []settings.Problem {
+	has := func(usage x509.ExtKeyUsage) bool { return slices.Contains(leaf.ExtKeyUsage, usage) }
+	if has(x509.ExtKeyUsageAny) || len(leaf.ExtKeyUsage)+len(leaf.UnknownExtKeyUsage) == 0 {
+		return nil
+	}
+	var warnings []settings.Problem
+	if !has(x509.ExtKeyUsageClientAuth) {
+		warnings = append(warnings, warning(ReasonUsageMissing,
+			"the certificate's extended key usage lacks client auth: nodes dial one another with it, so they never form a cluster; issue it with server auth and client auth"))
+	}
+	if !has(x509.ExtKeyUsageServerAuth) {
+		warnings = append(warnings, warning(ReasonUsageMissing,
+			"the certificate's extended key usage lacks server auth: clients refuse it; issue it with server auth and client auth"))
+	}
+	return warnings
+}
+
+// checkChain finds the way from the leaf to a root in ca.crt, whatever the dates,
+// which are another matter. Like the server it wants a root that is signed by
+// itself: an intermediate in ca.crt is no anchor for it.
+func checkChain(chain, ca []*x509.Certificate) ([]*x509.Certificate, []settings.Problem) {
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	for _, c := range ca {
+		if isSelfIssued(c) {
+			roots.AddCert(c)
+		} else {
+			intermediates.AddCert(c)
+		}
+	}
+	for _, c := range chain[1:] {
+		intermediates.AddCert(c)
+	}
+	var paths [][]*x509.Certificate
+	for _, at := range instants(chain, ca) {
+		found, err := chain[0].Verify(x509.VerifyOptions{
+			Roots: roots, Intermediates: intermediates, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+		})
+		if err == nil {
+			paths = append(paths, found...)
+		}
+	}
+	if len(paths) > 0 {
+		return slices.MaxFunc(paths, func(a, b []*x509.Certificate) int { return end(a).Compare(end(b)) }), nil
+	}
+	text := "the certificate is not signed by any CA in " + CAKey
+	if !slices.ContainsFunc(ca, isSelfIssued) {
+		text = CAKey + " holds no root certificate, which nodes need to verify each other"
+	}
+	return nil, []settings.Problem{warning(ReasonChainBroken, "%s (issuer of the certificate: %s): put the root into %s and any intermediates after the leaf into %s",
+		text, chain[0].Issuer, CAKey, CertificateKey)}
+}
+
+func isSelfIssued(c *x509.Certificate) bool { return bytes.Equal(c.RawSubject, c.RawIssuer) }
+
+// instants are the times at which validities begin and end: if there is any moment
+// at which a path is valid as a whole, one of them is such a moment.
+func instants(lists ...[]*x509.Certificate) []time.Time {
+	var times []time.Time
+	for _, list := range lists {
+		for _, c := range list {
+			times = append(times, c.NotBefore, c.NotAfter)
+		}
+	}
+	return times
+}
+
+// end is when the first certificate of a path expires.
+func end(path []*x509.Certificate) time.Time {
+	return slices.MinFunc(path, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
+}
+
+func checkDates(what string, c *x509.Certificate, now time.Time) []settings.Problem {
+	date := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	switch left := c.NotAfter.Sub(now); {
+	case left < 0:
+		return []settings.Problem{warning(ReasonExpired, "%s expired on %s: clients that verify it can't connect; renew it", what, date(c.NotAfter))}
+	case now.Before(c.NotBefore):
+		return []settings.Problem{warning(ReasonNotYetValid, "%s is valid only from %s on: clients that verify it can't connect before", what, date(c.NotBefore))}
+	case left < ExpiryWarning:
+		return []settings.Problem{warning(ReasonExpiring, "%s expires on %s, in %d days: renew it", what, date(c.NotAfter), int(left/(24*time.Hour)))}
+	default:
+		return nil
+	}
+}
+
+func checkExternal(leaf Leaf, external []string) []settings.Problem {
+	var missing []string
+	for _, name := range external {
+		if !leaf.Covers(name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []settings.Problem{warning(ReasonNameNotCovered,
+		"the certificate doesn't cover the external names %s: clients that are given them can't verify it; issue it with these names too", strings.Join(missing, ", "))}
+}
