@@ -179,15 +179,15 @@ func loosen(s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-func tighten(t *testing.T, real *apiextensionsv1.CustomResourceDefinition) {
+func tighten(t *testing.T, ruled *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(real), crd); err != nil {
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(ruled), crd); err != nil {
 		t.Fatal(err)
 	}
-	crd.Spec.Versions = real.Spec.Versions
+	crd.Spec.Versions = ruled.Spec.Versions
 	if err := server.Client.Update(t.Context(), crd); err != nil {
-		t.Fatalf("bring in the rules of %s: %v", real.Name, err)
+		t.Fatalf("bring in the rules of %s: %v", ruled.Name, err)
 	}
 }
 
