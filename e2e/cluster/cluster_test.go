@@ -1,0 +1,417 @@
+//go:build e2e && linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/clusterctl"
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/internal/layout"
+)
+
+// workload is a Valkey server on node1 behind a NodePort, and two clients, one
+// of which a policy is going to allow.
+const workload = `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: NAMESPACE
+  labels: {pod-security.kubernetes.io/enforce: restricted}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: server, namespace: NAMESPACE, labels: {app: server}}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 0
+  securityContext: {runAsUser: 999, runAsGroup: 999, runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: valkey
+    image: IMAGE
+    command: [valkey-server, --protected-mode, "no", --dir, /tmp, --save, ""]
+    securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: allowed, namespace: NAMESPACE, labels: {app: allowed}}
+spec:
+  nodeName: node2
+  terminationGracePeriodSeconds: 0
+  securityContext: {runAsUser: 999, runAsGroup: 999, runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - {name: client, image: IMAGE, command: [sleep, infinity], securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: denied, namespace: NAMESPACE, labels: {app: denied}}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 0
+  securityContext: {runAsUser: 999, runAsGroup: 999, runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - {name: client, image: IMAGE, command: [sleep, infinity], securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: server, namespace: NAMESPACE}
+spec: {type: NodePort, selector: {app: server}, ports: [{port: 6379}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: nobody, namespace: NAMESPACE}
+spec: {selector: {app: nobody}, ports: [{port: 6379}]}
+`
+
+const policy = `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: server, namespace: NAMESPACE}
+spec:
+  podSelector: {matchLabels: {app: server}}
+  policyTypes: [Ingress]
+  ingress: [{from: [{podSelector: {matchLabels: {app: allowed}}}]}]
+`
+
+// deploy applies the workload in a namespace of its own and waits for it.
+func deploy(t *testing.T) (namespace string) {
+	t.Helper()
+	run(t, "up")
+	namespace = strings.ToLower(t.Name()) // at most 63 letters
+	image := imageOf(t, clusterctl.RoleCurrent)
+	manifest := strings.NewReplacer("NAMESPACE", namespace, "IMAGE", image.Ref).Replace(workload)
+	mustKubectl(t, manifest, "apply", "-f", "-")
+	t.Cleanup(func() { mustKubectl(t, "", "delete", "namespace", namespace, "--wait=false") })
+	mustKubectl(t, "", "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=2m")
+	return namespace
+}
+
+func imageOf(t *testing.T, role string) clusterctl.Image {
+	t.Helper()
+	out, _ := run(t, "images", "-o", "json")
+	var list clusterctl.Images
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list.Images {
+		if i.Role == role {
+			return i
+		}
+	}
+	t.Fatalf("no image has the role %s: %v", role, list.Images)
+	return clusterctl.Image{}
+}
+
+// ping asks a server from inside of a pod; it gives up after 3 seconds with
+// exit code 124, as timeout(1) does.
+func ping(t *testing.T, namespace, pod, host string) error {
+	t.Helper()
+	out, err := kubectl(t, "", "-n", namespace, "exec", pod, "--", "timeout", "3", "valkey-cli", "-h", host, "PING")
+	if err == nil && out != "PONG" {
+		err = fmt.Errorf("the answer is %q", out)
+	}
+	return err
+}
+
+func timesOut(err error) bool { return err != nil && strings.Contains(err.Error(), "exit code 124") }
+
+func TestServiceNamesResolveAndNodePortsAreReachableFromTheHost(t *testing.T) {
+	namespace := deploy(t)
+	for _, name := range []string{"server", "server." + namespace + ".svc." + layout.ClusterDomain} {
+		eventually(t, waitLimit, name+" answers a pod", func() error { return ping(t, namespace, "allowed", name) })
+	}
+	port := mustKubectl(t, "", "-n", namespace, "get", "service", "server", "-o", "jsonpath={.spec.ports[0].nodePort}")
+	for _, n := range layout.Nodes() {
+		eventually(t, waitLimit, n.Name+" answers this machine", func() error { return pingFromHost(net.JoinHostPort(n.IP(), port)) })
+	}
+}
+
+func pingFromHost(address string) error {
+	conn, err := net.DialTimeout("tcp", address, 2*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && answer != "+PONG\r\n" {
+		err = fmt.Errorf("the answer is %q", answer)
+	}
+	return err
+}
+
+func TestPodNetworkIsNotRoutedFromTheHost(t *testing.T) {
+	namespace := deploy(t)
+	ip := mustKubectl(t, "", "-n", namespace, "get", "pod", "server", "-o", "jsonpath={.status.podIP}")
+	if err := pingFromHost(net.JoinHostPort(ip, "6379")); err == nil {
+		t.Errorf("this machine reaches the pod at %s", ip)
+	}
+}
+
+func TestNetworkPoliciesAreEnforced(t *testing.T) {
+	namespace := deploy(t)
+	for _, pod := range []string{"allowed", "denied"} {
+		eventually(t, waitLimit, pod+" is served without a policy", func() error { return ping(t, namespace, pod, "server") })
+	}
+	mustKubectl(t, strings.ReplaceAll(policy, "NAMESPACE", namespace), "apply", "-f", "-")
+	eventually(t, waitLimit, "the denied pod times out", func() error {
+		if err := ping(t, namespace, "denied", "server"); !timesOut(err) {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	})
+	if err := ping(t, namespace, "allowed", "server"); err != nil {
+		t.Errorf("the allowed pod: %v", err)
+	}
+	if err := ping(t, namespace, "allowed", "nobody"); err == nil || timesOut(err) {
+		t.Errorf("a Service without endpoints doesn't refuse: %v", err)
+	}
+	mustKubectl(t, "", "-n", namespace, "delete", "networkpolicy", "server")
+	eventually(t, waitLimit, "the pod is served again", func() error { return ping(t, namespace, "denied", "server") })
+}
+
+func TestAdmissionIsAsStrictAsOnRealClusters(t *testing.T) {
+	namespace := deploy(t)
+	_, err := kubectl(t, "", "-n", namespace, "run", "root", "--image=any", "--privileged")
+	if err == nil || !strings.Contains(err.Error(), "PodSecurity") {
+		t.Errorf("a privileged pod in a restricted namespace: %v", err)
+	}
+	owned := strings.NewReplacer("NAMESPACE", namespace, "UID",
+		mustKubectl(t, "", "-n", namespace, "get", "pod", "server", "-o", "jsonpath={.metadata.uid}")).Replace(`
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: owned
+  namespace: NAMESPACE
+  ownerReferences: [{apiVersion: v1, kind: Pod, name: server, uid: UID, blockOwnerDeletion: true}]
+`)
+	mustKubectl(t, "", "-n", namespace, "create", "role", "writer", "--verb=*", "--resource=configmaps")
+	mustKubectl(t, "", "-n", namespace, "create", "rolebinding", "writer", "--role=writer", "--user=somebody")
+	_, err = kubectl(t, owned, "--as=somebody", "create", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "cannot set blockOwnerDeletion") {
+		t.Errorf("blocking the deletion of an owner without the finalizers verb: %v", err)
+	}
+}
+
+func TestPortForwardLogsAndExecWork(t *testing.T) {
+	namespace := deploy(t)
+	if logs := mustKubectl(t, "", "-n", namespace, "logs", "server"); !strings.Contains(logs, "Ready to accept connections") {
+		t.Errorf("logs: %s", logs)
+	}
+	cmd := exec.CommandContext(t.Context(), "kubectl", "--kubeconfig="+layout.Kubeconfig(), "-n", namespace, "port-forward", "pod/server", ":6379")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+	}()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	// "Forwarding from 127.0.0.1:34567 -> 6379"
+	address, _, _ := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
+	eventually(t, waitLimit, "the forwarded port answers", func() error { return pingFromHost(address) })
+}
+
+func TestAuditLogHoldsReadsAndWritesWithTheirUser(t *testing.T) {
+	run(t, "up")
+	st := status(t)
+	mustKubectl(t, "", "create", "configmap", "audited", "--as=auditor", "--as-group=system:masters")
+	t.Cleanup(func() { mustKubectl(t, "", "delete", "configmap", "audited") })
+	mustKubectl(t, "", "get", "configmap", "audited")
+	log, err := os.ReadFile(st.AuditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for line := range bytes.Lines(log) {
+		var event struct {
+			Stage, Verb      string
+			ImpersonatedUser struct{ Username string }
+			User             struct{ Username string }
+			ObjectRef        struct{ Resource, Name string }
+		}
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if event.Stage != "ResponseComplete" {
+			t.Fatalf("a line of the stage %s", event.Stage)
+		}
+		if event.ObjectRef.Resource == "configmaps" && event.ObjectRef.Name == "audited" {
+			found[event.Verb] = event.User.Username + "/" + event.ImpersonatedUser.Username
+		}
+	}
+	if found["create"] != "admin/auditor" || found["get"] != "admin/" {
+		t.Errorf("found %v", found)
+	}
+}
+
+func nodeOf(t *testing.T, name string) clusterctl.Node {
+	t.Helper()
+	for _, n := range status(t).Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	t.Fatalf("no node %s", name)
+	return clusterctl.Node{}
+}
+
+func isReady(t *testing.T, name, want string) func() error {
+	return func() error {
+		got, err := kubectl(t, "", "get", "node", name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+		if err == nil && got != want {
+			err = fmt.Errorf("Ready is %q", got)
+		}
+		return err
+	}
+}
+
+func TestAStoppedNodeComesBackWithItsIdentity(t *testing.T) {
+	namespace := deploy(t)
+	uid := func() string { return mustKubectl(t, "", "get", "node", "node1", "-o", "jsonpath={.metadata.uid}") }
+	before := uid()
+	run(t, "node", "stop", "node1")
+	if n := nodeOf(t, "node1"); n.Running {
+		t.Error("the stopped node runs")
+	}
+	if _, err := os.Stat("/sys/class/net/kv-node1"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its cable: %v", err)
+	}
+	run(t, "node", "stop", "node1") // once more is no error
+	run(t, "node", "start", "node1")
+	if n := nodeOf(t, "node1"); !n.Running || !n.Ready {
+		t.Errorf("after the start: %+v", n)
+	}
+	if after := uid(); after != before {
+		t.Error("it came back as another node")
+	}
+	if st := status(t); st.Health != clusterctl.StateHealthy {
+		t.Errorf("the cluster is %s: %v", st.Health, st.Problems)
+	}
+	eventually(t, waitLimit, "the node restarts its containers", func() error { return ping(t, namespace, "allowed", "server") })
+}
+
+func TestAPartitionedNodeIsLostAndFound(t *testing.T) {
+	namespace := deploy(t)
+	eventually(t, waitLimit, "the server answers", func() error { return ping(t, namespace, "allowed", "server") })
+	run(t, "node", "partition", "node1")
+	if n := nodeOf(t, "node1"); !n.Partitioned || !n.Running {
+		t.Errorf("partitioned: %+v", n)
+	}
+	if err := ping(t, namespace, "allowed", "server"); !timesOut(err) {
+		t.Errorf("a pod of another node gets %v", err)
+	}
+	eventually(t, 10*time.Minute, "the API server misses the node", isReady(t, "node1", "Unknown"))
+	run(t, "node", "heal", "node1")
+	eventually(t, waitLimit, "the node is back", isReady(t, "node1", "True"))
+	eventually(t, waitLimit, "its pod answers", func() error { return ping(t, namespace, "allowed", "server") })
+}
+
+func TestAPausedKubeletLeavesItsPodsRunning(t *testing.T) {
+	namespace := deploy(t)
+	run(t, "node", "pause-kubelet", "node1")
+	if n := nodeOf(t, "node1"); !n.KubeletPaused {
+		t.Errorf("paused: %+v", n)
+	}
+	eventually(t, waitLimit, "its pod still answers", func() error { return ping(t, namespace, "allowed", "server") })
+	run(t, "node", "resume-kubelet", "node1")
+	if n := nodeOf(t, "node1"); n.KubeletPaused {
+		t.Errorf("resumed: %+v", n)
+	}
+}
+
+func TestCommandsRunInsideANode(t *testing.T) {
+	run(t, "up")
+	out, _ := run(t, "node", "exec", "node2", "--", "sh", "-c", "hostname; ip -o -4 addr show eth0; ctr -n k8s.io containers ls -q | wc -l")
+	if !strings.HasPrefix(out, "node2\n") || !strings.Contains(out, "172.30.7.12/24") {
+		t.Errorf("got %s", out)
+	}
+	_, _, err := try(t, "node", "exec", "node2", "--", "sh", "-c", "exit 7")
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("the exit code isn't passed on: %v", err)
+	}
+}
+
+func TestLoadedImagesOutliveARestartOfANode(t *testing.T) {
+	run(t, "up")
+	program := filepath.Join(t.TempDir(), "pause")
+	build := exec.Command("go", "build", "-o", program, "./components/pause")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	if out, err := exec.Command("go", "run", "../../deploy/image", "--binary", program, "--tag", "test/loaded:1", "--out", archive).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run(t, "load", archive)
+	run(t, "node", "stop", "node3")
+	run(t, "node", "start", "node3")
+	for _, n := range layout.Nodes() {
+		if out, _ := run(t, "node", "exec", n.Name, "--", "ctr", "-n", "k8s.io", "images", "ls", "-q"); !strings.Contains(out, "/test/loaded:1\n") {
+			t.Errorf("%s has only\n%s", n.Name, out)
+		}
+	}
+}
+
+func TestAssetsRunOnTheHost(t *testing.T) {
+	out, _ := run(t, "assets")
+	dir := strings.TrimSpace(out)
+	for program, want := range map[string]string{
+		"kube-apiserver": "Kubernetes v", "etcd": "etcd Version", "valkey-server": "Valkey server v=9.", "valkey-cli": "valkey-cli 9.",
+	} {
+		if out, err := exec.Command(filepath.Join(dir, program), "--version").CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: %s", program, err, out)
+		}
+	}
+	if out, err := exec.Command(filepath.Join(dir, "kubectl"), "version", "--client").CombinedOutput(); err != nil {
+		t.Errorf("kubectl: %v: %s", err, out)
+	}
+}
+
+func TestValkeyImagesDifferAsPromised(t *testing.T) {
+	run(t, "up")
+	current, rebuild, old := imageOf(t, clusterctl.RoleCurrent), imageOf(t, clusterctl.RoleRebuild), imageOf(t, clusterctl.RoleOld)
+	if current.Version != rebuild.Version || current.Ref == rebuild.Ref {
+		t.Errorf("current %+v, rebuild %+v", current, rebuild)
+	}
+	if !strings.HasPrefix(current.Version, "9.") || !strings.HasPrefix(old.Version, "8.") {
+		t.Errorf("current %s, old %s", current.Version, old.Version)
+	}
+	out, _ := run(t, "node", "exec", "node1", "--", "ctr", "-n", "k8s.io", "images", "ls")
+	digests := map[string]string{}
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) > 2 {
+			for _, i := range []clusterctl.Image{current, rebuild, old} {
+				if strings.HasSuffix(fields[0], "/"+i.Ref) {
+					digests[fields[2]] = i.Ref
+				}
+			}
+		}
+	}
+	if len(digests) != 3 {
+		t.Errorf("the digests are %v in\n%s", digests, out)
+	}
+}
