@@ -94,8 +94,10 @@ func TestWhatLeavesNodesRunningIsAWarning(t *testing.T) {
 			}), &ca), stranger),
 			external: []string{"shard-0.example.com"},
 			want: []settings.Problem{
-				{Reason: ReasonUsageMissing, Message: "client auth"}, {Reason: ReasonChainBroken, Message: "not signed"},
-				{Reason: ReasonExpired, Message: "expired"}, {Reason: ReasonNameNotCovered, Message: "shard-0"},
+				{Reason: ReasonUsageMissing, Message: "client auth"},
+				{Reason: ReasonChainBroken, Message: "not signed"},
+				{Reason: ReasonExpired, Message: "expired"},
+				{Reason: ReasonNameNotCovered, Message: "shard-0"},
 			},
 		},
 	} {

@@ -22,8 +22,8 @@ func ParseBytes(s string) (int64, error) {
 	digits := strings.TrimRight(s, "bBkKmMgG")
 	n, err := strconv.ParseUint(digits, 10, 63)
 	unit, known := byteUnits[strings.ToLower(s[len(digits):])]
-	if err != nil || !known || int64(n) > math.MaxInt64/unit { //nolint:gosec // ParseUint was told 63 bits
+	if err != nil || !known || int64(n) > math.MaxInt64/unit {
 		return 0, fmt.Errorf("%q is no size: want a whole number of bytes, or one with k, kb, m, mb, g or gb, such as 1500mb", s)
 	}
-	return int64(n) * unit, nil //nolint:gosec // see above
+	return int64(n) * unit, nil
 }

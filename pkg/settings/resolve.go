@@ -82,7 +82,8 @@ func Resolve(c Catalog, configRef string) (Resolved, []Problem) {
 		return r, problems
 	}
 	r.defaultMaxMemory()
-	return r, r.setImage(c)
+	problems = r.setImage(c)
+	return r, problems
 }
 
 // chain collects the configurations, the child first.

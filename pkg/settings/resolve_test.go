@@ -132,7 +132,8 @@ func TestWhatCannotBeResolvedIsReportedWithWhatExists(t *testing.T) {
 		want    Problem
 	}{
 		"missing config": {
-			map[string]v1alpha1.ValkeyConfigSpec{"b": {}, "a": {}}, "standard",
+			map[string]v1alpha1.ValkeyConfigSpec{"b": {}, "a": {}},
+			"standard",
 			Problem{v1alpha1.ReasonConfigNotFound, `ValkeyConfig "standard" doesn't exist; existing: a, b`},
 		},
 		"no config at all": {
@@ -140,15 +141,18 @@ func TestWhatCannotBeResolvedIsReportedWithWhatExists(t *testing.T) {
 			Problem{v1alpha1.ReasonConfigNotFound, `ValkeyConfig "standard" doesn't exist; none exists`},
 		},
 		"missing base": {
-			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "base", ImageRef: "valkey-9"}}, "a",
+			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "base", ImageRef: "valkey-9"}},
+			"a",
 			Problem{v1alpha1.ReasonConfigNotFound, `ValkeyConfig "base", the baseRef of "a", doesn't exist; existing: a`},
 		},
 		"circle": {
-			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "b"}, "b": {BaseRef: "c"}, "c": {BaseRef: "b"}}, "a",
+			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "b"}, "b": {BaseRef: "c"}, "c": {BaseRef: "b"}},
+			"a",
 			Problem{v1alpha1.ReasonConfigChainInvalid, "ValkeyConfigs build on each other in a circle: a → b → c → b: remove one baseRef"},
 		},
 		"itself": {
-			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "a"}}, "a",
+			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "a"}},
+			"a",
 			Problem{v1alpha1.ReasonConfigChainInvalid, "ValkeyConfigs build on each other in a circle: a → a: remove one baseRef"},
 		},
 		"eleven": {
@@ -156,19 +160,23 @@ func TestWhatCannotBeResolvedIsReportedWithWhatExists(t *testing.T) {
 			Problem{v1alpha1.ReasonConfigChainInvalid, "the chain of ValkeyConfigs is longer than 10: c0 → c1 → c2 → c3 → c4 → c5 → c6 → c7 → c8 → c9 → c10: merge some of them"},
 		},
 		"no image named": {
-			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "b"}, "b": {}}, "a",
+			map[string]v1alpha1.ValkeyConfigSpec{"a": {BaseRef: "b"}, "b": {}},
+			"a",
 			Problem{v1alpha1.ReasonImageNotSet, "no ValkeyConfig of the chain a → b sets imageRef; existing: valkey-8, valkey-9"},
 		},
 		"missing image": {
-			map[string]v1alpha1.ValkeyConfigSpec{"a": {ImageRef: "valkey-10"}}, "a",
+			map[string]v1alpha1.ValkeyConfigSpec{"a": {ImageRef: "valkey-10"}},
+			"a",
 			Problem{v1alpha1.ReasonImageNotFound, `ValkeyImage "valkey-10" doesn't exist; existing: valkey-8, valkey-9`},
 		},
 		"E-02 old Valkey": {
-			map[string]v1alpha1.ValkeyConfigSpec{"a": {ImageRef: "valkey-8"}}, "a",
+			map[string]v1alpha1.ValkeyConfigSpec{"a": {ImageRef: "valkey-8"}},
+			"a",
 			Problem{v1alpha1.ReasonVersionNotSupported, `ValkeyImage "valkey-8" has Valkey 8.1.9, but 9.0.0 or newer is needed: choose another image, or correct its version`},
 		},
 		"one key twice": {
-			map[string]v1alpha1.ValkeyConfigSpec{"a": {ImageRef: "valkey-9", Valkey: map[string]v1alpha1.SettingValue{"hz": "10", "HZ": "20"}}}, "a",
+			map[string]v1alpha1.ValkeyConfigSpec{"a": {ImageRef: "valkey-9", Valkey: map[string]v1alpha1.SettingValue{"hz": "10", "HZ": "20"}}},
+			"a",
 			Problem{v1alpha1.ReasonSettingRefused, `ValkeyConfig "a" sets hz twice, as "HZ" and "hz": keep one`},
 		},
 	} {

@@ -184,7 +184,7 @@ func (s Set) complement() Set {
 	next := 0
 	for _, r := range s.ranges {
 		if next < int(r.Start) {
-			gaps = append(gaps, Range{Start: uint16(next), End: r.Start - 1}) //nolint:gosec // next is at most Count
+			gaps = append(gaps, Range{Start: uint16(next), End: r.Start - 1})
 		}
 		next = int(r.End) + 1
 	}

@@ -17,7 +17,7 @@ func Split(shards int) []Set {
 			n++
 		}
 		if n > 0 {
-			parts[i] = Set{ranges: []Range{{Start: uint16(next), End: uint16(next + n - 1)}}} //nolint:gosec // next+n is at most Count
+			parts[i] = Set{ranges: []Range{{Start: uint16(next), End: uint16(next + n - 1)}}}
 		}
 		next += n
 	}

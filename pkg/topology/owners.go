@@ -46,7 +46,7 @@ func (v *View) mergeOwners() {
 			end++
 		}
 		if id := best[slot].id; id != "" {
-			ranges[id] = append(ranges[id], slots.Range{Start: uint16(slot), End: uint16(end)}) //nolint:gosec // both are below slots.Count
+			ranges[id] = append(ranges[id], slots.Range{Start: uint16(slot), End: uint16(end)})
 		}
 		slot = end + 1
 	}

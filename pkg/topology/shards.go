@@ -123,7 +123,7 @@ func parseBounds(bounds []any) (slots.Set, error) {
 		if start < 0 || end < start || end >= slots.Count {
 			return slots.Set{}, fmt.Errorf("%d to %d is no slot range", start, end)
 		}
-		ranges = append(ranges, slots.Range{Start: uint16(start), End: uint16(end)}) //nolint:gosec // both were compared with slots.Count
+		ranges = append(ranges, slots.Range{Start: uint16(start), End: uint16(end)})
 	}
 	return slots.FromRanges(ranges...), nil
 }
