@@ -123,3 +123,23 @@ func TestNodeTakesPlacementTLSAndExternalAccessFromTheCluster(t *testing.T) {
 		t.Error("the node shares its placement with the cluster")
 	}
 }
+
+func TestANodeThatHadItsPodIsKnownByItsStatus(t *testing.T) {
+	condition := func(status metav1.ConditionStatus) v1alpha1.ValkeyNodeStatus {
+		return v1alpha1.ValkeyNodeStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionPodCreated, Status: status}}}
+	}
+	for name, tc := range map[string]struct {
+		status v1alpha1.ValkeyNodeStatus
+		want   bool
+	}{
+		"new":            {v1alpha1.ValkeyNodeStatus{}, false},
+		"pod rejected":   {condition(metav1.ConditionFalse), false},
+		"pod created":    {condition(metav1.ConditionTrue), true},
+		"had an address": {v1alpha1.ValkeyNodeStatus{PodIP: "10.0.0.1"}, true},
+		"had an ID":      {v1alpha1.ValkeyNodeStatus{NodeID: "aaaa"}, true},
+	} {
+		if got := objects.PodWasCreated(&v1alpha1.ValkeyNode{Status: tc.status}); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}

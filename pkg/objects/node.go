@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,6 +56,14 @@ func Node(cluster *v1alpha1.ValkeyCluster, in NodeInput) *v1alpha1.ValkeyNode {
 		node.Spec.TLSSecret = TLSSecretName(cluster.Name)
 	}
 	return node
+}
+
+// PodWasCreated reports whether a node has had its pod, as far as its status
+// tells. If so and there is no pod, the node is dead: a pod of the same name would
+// be another server.
+func PodWasCreated(node *v1alpha1.ValkeyNode) bool {
+	return node.Status.PodIP != "" || node.Status.NodeID != "" ||
+		meta.IsStatusConditionTrue(node.Status.Conditions, v1alpha1.ConditionPodCreated)
 }
 
 func settingValues(settings map[string]string) map[string]v1alpha1.SettingValue {
