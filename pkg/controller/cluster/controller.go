@@ -71,7 +71,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: r.pace.next(req.NamespacedName, out.fingerprint(), out.failed == nil && (changed || out.acted), time.Now())}, nil
+	next := r.pace.next(req.NamespacedName, out.fingerprint(), out.failed == nil && (changed || out.acted), time.Now())
+	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
+	return ctrl.Result{RequeueAfter: next}, nil
 }
 
 // outcome is what one pass decided and did.
