@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,11 +52,20 @@ type Server struct {
 // Main starts a server, stores it, runs the package's tests and exits with their
 // result. What is missing to start is printed with what to do.
 func Main(m *testing.M, server **Server, o Options) {
+	// envtest puts its processes into groups of their own: an interrupt of the test
+	// doesn't reach them.
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	s, err := Start(o)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "API tier: %v\n", err)
 		os.Exit(1)
 	}
+	go func() {
+		<-interrupted
+		_ = s.Stop()
+		os.Exit(130)
+	}()
 	*server = s
 	code := m.Run()
 	if err := s.Stop(); err != nil {

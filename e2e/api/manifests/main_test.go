@@ -13,5 +13,5 @@ import (
 var server *harness.Server
 
 func TestMain(m *testing.M) {
-	harness.Main(m, &server, harness.Options{Install: true})
+	harness.Main(m, &server, harness.Options{Install: true, Audit: true})
 }

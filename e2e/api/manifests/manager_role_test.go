@@ -3,6 +3,7 @@
 package manifests
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,15 @@ func TestManagerMayOwnWhatItCreates(t *testing.T) {
 	if err := manager.Create(t.Context(), pod); err != nil {
 		t.Fatalf("create a pod that the node owns: %v", err)
 	}
+	for _, e := range server.AuditEvents(t) {
+		if e.Verb == "create" && e.ObjectRef != nil && e.ObjectRef.Resource == "valkeynodes" && e.ObjectRef.Namespace == cluster.Namespace {
+			if identity := server.ManagerConfig().Impersonate.UserName; e.ImpersonatedUser == nil || e.ImpersonatedUser.Username != identity || e.ResponseStatus.Code != http.StatusCreated {
+				t.Errorf("the audit log has %+v, want a success of %s", e, identity)
+			}
+			return
+		}
+	}
+	t.Error("the audit log doesn't show the node's creation")
 }
 
 func TestOwningWithoutLeaveToUpdateFinalizersIsRefused(t *testing.T) {
