@@ -82,7 +82,7 @@ func lowest(s Set, n int) Set {
 			break
 		}
 		if r.Len() > n {
-			r.End = r.Start + uint16(n) - 1 //nolint:gosec // n is below r.Len(), a number of slots
+			r.End = r.Start + uint16(n) - 1
 		}
 		out = append(out, r)
 		n -= r.Len()

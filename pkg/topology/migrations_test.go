@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 )
@@ -19,7 +20,7 @@ func TestMigrationsReadTheSameInBothProtocols(t *testing.T) {
 	}
 	mapped := map[string]any{}
 	for i := 0; i < len(flat); i += 2 {
-		mapped[flat[i].(string)] = flat[i+1]
+		mapped[fmt.Sprint(flat[i])] = flat[i+1]
 	}
 	resp2, err := ParseMigrations([]any{flat})
 	if err != nil {
