@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -105,6 +106,10 @@ func (a *Access) Discovery() (discovery.DiscoveryInterface, error) {
 }
 
 func (a *Access) config() (*rest.Config, error) {
+	// kubectl then tries localhost:8080, which nobody means.
+	if a.unconfigured() {
+		return nil, errUnconfigured
+	}
 	config, err := a.flags.ToRESTConfig()
 	if err != nil {
 		return nil, explainConfig(err)
@@ -112,11 +117,25 @@ func (a *Access) config() (*rest.Config, error) {
 	return config, nil
 }
 
+var errUnconfigured = errors.New("no cluster is configured: set --kubeconfig or KUBECONFIG to a kubeconfig file, or create ~/.kube/config")
+
+// unconfigured is whether nothing says which API server to talk to: no
+// kubeconfig, no flag, no environment, and not in a pod.
+func (a *Access) unconfigured() bool {
+	for _, variable := range []string{"KUBERNETES_MASTER", "KUBERNETES_SERVICE_HOST"} {
+		if os.Getenv(variable) != "" {
+			return false
+		}
+	}
+	raw, err := a.flags.ToRawKubeConfigLoader().RawConfig()
+	return err == nil && len(raw.Clusters) == 0 && len(raw.Contexts) == 0 && *a.flags.APIServer == ""
+}
+
 // explainConfig puts what is wrong with a kubeconfig in one sentence.
 func explainConfig(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return errors.New("no cluster is configured: set --kubeconfig or KUBECONFIG to a kubeconfig file, or create ~/.kube/config")
+		return errUnconfigured
 	case clientcmd.IsContextNotFound(err):
 		return fmt.Errorf("%w; kubectl config get-contexts lists those that exist", err)
 	}

@@ -52,15 +52,18 @@ func (e *explained) Error() string { return e.sentence }
 func (e *explained) Unwrap() error { return e.err }
 
 // Explain turns an error of client-go into a sentence that says what to do. The
-// error stays wrapped, so that apierrors.IsNotFound and its like still work.
+// error stays wrapped, so that apierrors.IsNotFound and its like still work. What
+// was explained before stays as it is.
 func Explain(err error, r Request) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	var before *explained
+	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &before) {
 		return err
 	}
-	if sentence := sentence(err, r); sentence != "" {
-		return &explained{sentence: sentence, err: err}
+	sentence := sentence(err, r)
+	if sentence == "" {
+		sentence = fmt.Sprintf("%s %s: %v", r.Verb, r.Resource, err)
 	}
-	return fmt.Errorf("%s %s: %w", r.Verb, r.Resource, err)
+	return &explained{sentence: sentence, err: err}
 }
 
 func sentence(err error, r Request) string {
