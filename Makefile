@@ -15,6 +15,10 @@ export KUBECONFIG
 USE_KUBECONFIG ?=
 export USE_KUBECONFIG
 
+# Pure Go everywhere: the released binaries are static, and one kind of build
+# means that tests and binaries share the build cache.
+export CGO_ENABLED := 0
+
 # An image of the manager that the cluster of USE_KUBECONFIG can pull.
 MANAGER_IMAGE ?=
 export MANAGER_IMAGE
