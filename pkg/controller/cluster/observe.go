@@ -74,7 +74,7 @@ func target(c *v1alpha1.ValkeyCluster, assigned bool) (v1alpha1.TargetTopology, 
 	return v1alpha1.TargetTopology{Shards: c.Spec.Shards, ReplicasPerShard: c.Spec.ReplicasPerShard}, creating
 }
 
-func slotsAssigned(v topology.View) bool { return v.UncoveredSlots().Len() < slots.Count }
+func slotsAssigned(v topology.View) bool { return v.UnassignedSlots().Len() < slots.Count }
 
 // createdOnce reports whether the cluster was complete at some time. TargetSpec is
 // there only while it is being created, so it also tells an Invalid cluster that
