@@ -4,21 +4,30 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-valkey/kubectl-valkey/docs/internal/commands"
 	"github.com/kubectl-valkey/kubectl-valkey/docs/internal/kinds"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/root"
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "generate the reference pages:", err)
-		os.Exit(1)
+	reference := filepath.Join("docs", "reference")
+	for _, err := range []error{
+		writeKinds(filepath.Join("deploy", "crd"), filepath.Join(reference, "kinds.md")),
+		writeCommands(filepath.Join(reference, "commands")),
+	} {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "error: generate the reference pages:", err)
+			os.Exit(1)
+		}
 	}
-}
-
-func run() error {
-	return writeKinds(filepath.Join("deploy", "crd"), filepath.Join("docs", "reference", "kinds.md"))
 }
 
 func writeKinds(crdDir, page string) error {
@@ -42,4 +51,21 @@ func writeKinds(crdDir, page string) error {
 		return fmt.Errorf("make the folder of the reference: %w", err)
 	}
 	return os.WriteFile(page, []byte(text), 0o644)
+}
+
+func writeCommands(dir string) error {
+	// Defaults of some flags lie in the home directory; whose is not the pages'
+	// business.
+	if err := os.Setenv("HOME", "/home/you"); err != nil {
+		return fmt.Errorf("set HOME: %w", err)
+	}
+	pages, err := commands.Pages(root.New(root.Surroundings{
+		Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard},
+		Clock:   clock.RealClock{},
+		Getenv:  func(string) string { return "" },
+	}))
+	if err != nil {
+		return err
+	}
+	return commands.Write(dir, pages)
 }
