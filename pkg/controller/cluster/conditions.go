@@ -36,7 +36,7 @@ func condition(kind string, status bool, reason, message string) metav1.Conditio
 }
 
 func readyCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.Condition {
-	waiting := o.notInSync()
+	waiting := o.notInSync(false)
 	switch missing := o.uncovered(); {
 	case s.State == v1alpha1.StateCreating:
 		return condition(v1alpha1.ConditionReady, false, v1alpha1.ReasonCreating, s.Message)
@@ -86,17 +86,17 @@ func degradedCondition(o *observation) metav1.Condition {
 	if missing := o.uncovered(); !missing.Empty() {
 		return condition(kind, true, v1alpha1.ReasonSlotsUncovered, fmt.Sprintf("slots %s are not served", missing))
 	}
-	if waiting := o.notInSync(); len(waiting) > 0 {
+	if waiting := o.notInSync(true); len(waiting) > 0 {
 		return condition(kind, true, o.worst(), join(waiting))
 	}
 	return condition(kind, false, v1alpha1.ReasonHealthy, "every node answers and is in sync")
 }
 
-// worst names the reason of the first node that is not a full copy.
+// worst names the reason of the first node that was lost.
 func (o *observation) worst() string {
-	for _, n := range o.planNodes() {
-		switch v, asked := o.view.Nodes[n.Name]; {
-		case !o.wished(n.Position) || o.copyOf(n):
+	for _, n := range o.without(true) {
+		v, asked := o.view.Nodes[n.Name]
+		switch {
 		case n.Dead():
 			return v1alpha1.ReasonPodFailed
 		case asked && !v.Reachable:

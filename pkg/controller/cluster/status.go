@@ -182,22 +182,29 @@ func (o *observation) readyShards() int32 {
 	return ready
 }
 
-// notInSync lists the wished nodes that hold no full copy, with why.
-func (o *observation) notInSync() []string {
+// notInSync lists the wished nodes that hold no full copy, with why. Lost leaves
+// out those that are on their way in: a cluster that grows is not degraded.
+func (o *observation) notInSync(lost bool) []string {
 	var out []string
+	for _, n := range o.without(lost) {
+		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s: %s", n.Name, o.trouble(n)), ": "))
+	}
+	return out
+}
+
+// without returns the nodes of wished positions that have no full copy.
+func (o *observation) without(lost bool) []plan.Node {
+	nodes := o.planNodes()
 	good := map[plan.Position]bool{}
-	for _, n := range o.planNodes() {
+	for _, n := range nodes {
 		if o.copyOf(n) {
 			good[n.Position] = true
 		}
 	}
-	for _, n := range o.planNodes() {
-		if good[n.Position] || !o.wished(n.Position) {
-			continue
-		}
-		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s: %s", n.Name, o.trouble(n)), ": "))
-	}
-	return out
+	return slices.DeleteFunc(nodes, func(n plan.Node) bool {
+		joining := n.Lifecycle == v1alpha1.LifecycleJoining && !n.Dead()
+		return good[n.Position] || !o.wished(n.Position) || lost && joining
+	})
 }
 
 // trouble says why a node is not a full copy.
