@@ -85,16 +85,3 @@ func TLSFilesOf(secret *corev1.Secret) (TLSFiles, error) {
 	}
 	return files, nil
 }
-
-// TLSMaterialOf reads back what TLSSecret wrote.
-func TLSMaterialOf(secret *corev1.Secret) (TLSMaterial, error) {
-	files, err := TLSFilesOf(secret)
-	if err != nil {
-		return TLSMaterial{}, err
-	}
-	return TLSMaterial{
-		CA:          secret.Data[files.CA],
-		Certificate: secret.Data[files.Certificate],
-		Key:         secret.Data[files.Key],
-	}, nil
-}
