@@ -86,7 +86,7 @@ spec:
 // deploy applies the workload in a namespace of its own and waits for it.
 func deploy(t *testing.T) (namespace string) {
 	t.Helper()
-	run(t, "up")
+	mustRun(t, "up")
 	namespace = strings.ToLower(t.Name()) // at most 63 letters
 	image := imageOf(t, clusterctl.RoleCurrent)
 	manifest := strings.NewReplacer("NAMESPACE", namespace, "IMAGE", image.Ref).Replace(workload)
@@ -98,7 +98,7 @@ func deploy(t *testing.T) (namespace string) {
 
 func imageOf(t *testing.T, role string) clusterctl.Image {
 	t.Helper()
-	out, _ := run(t, "images", "-o", "json")
+	out, _ := mustRun(t, "images", "-o", "json")
 	var list clusterctl.Images
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
@@ -170,8 +170,11 @@ func TestNetworkPoliciesAreEnforced(t *testing.T) {
 	}
 	mustKubectl(t, strings.ReplaceAll(policy, "NAMESPACE", namespace), "apply", "-f", "-")
 	eventually(t, waitLimit, "the denied pod times out", func() error {
-		if err := ping(t, namespace, "denied", "server"); !timesOut(err) {
-			return fmt.Errorf("got %v", err)
+		switch err := ping(t, namespace, "denied", "server"); {
+		case err == nil:
+			return errors.New("it is served")
+		case !timesOut(err):
+			return err
 		}
 		return nil
 	})
@@ -213,7 +216,7 @@ func TestPortForwardLogsAndExecWork(t *testing.T) {
 	if logs := mustKubectl(t, "", "-n", namespace, "logs", "server"); !strings.Contains(logs, "Ready to accept connections") {
 		t.Errorf("logs: %s", logs)
 	}
-	cmd := exec.CommandContext(t.Context(), "kubectl", "--kubeconfig="+layout.Kubeconfig(), "-n", namespace, "port-forward", "pod/server", ":6379")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "kubectl"), "--kubeconfig="+layout.Kubeconfig(), "-n", namespace, "port-forward", "pod/server", ":6379")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +238,7 @@ func TestPortForwardLogsAndExecWork(t *testing.T) {
 }
 
 func TestAuditLogHoldsReadsAndWritesWithTheirUser(t *testing.T) {
-	run(t, "up")
+	mustRun(t, "up")
 	st := status(t)
 	mustKubectl(t, "", "create", "configmap", "audited", "--as=auditor", "--as-group=system:masters")
 	t.Cleanup(func() { mustKubectl(t, "", "delete", "configmap", "audited") })
@@ -267,15 +270,13 @@ func TestAuditLogHoldsReadsAndWritesWithTheirUser(t *testing.T) {
 	}
 }
 
-func nodeOf(t *testing.T, name string) clusterctl.Node {
+func node1(t *testing.T) clusterctl.Node {
 	t.Helper()
-	for _, n := range status(t).Nodes {
-		if n.Name == name {
-			return n
-		}
+	n, err := clusterctl.GetNode(t.Context(), "node1")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no node %s", name)
-	return clusterctl.Node{}
+	return n
 }
 
 func isReady(t *testing.T, name, want string) func() error {
@@ -292,16 +293,16 @@ func TestAStoppedNodeComesBackWithItsIdentity(t *testing.T) {
 	namespace := deploy(t)
 	uid := func() string { return mustKubectl(t, "", "get", "node", "node1", "-o", "jsonpath={.metadata.uid}") }
 	before := uid()
-	run(t, "node", "stop", "node1")
-	if n := nodeOf(t, "node1"); n.Running {
+	mustRun(t, "node", "stop", "node1")
+	if n := node1(t); n.Running {
 		t.Error("the stopped node runs")
 	}
 	if _, err := os.Stat("/sys/class/net/kv-node1"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its cable: %v", err)
 	}
-	run(t, "node", "stop", "node1") // once more is no error
-	run(t, "node", "start", "node1")
-	if n := nodeOf(t, "node1"); !n.Running || !n.Ready {
+	mustRun(t, "node", "stop", "node1") // once more is no error
+	mustRun(t, "node", "start", "node1")
+	if n := node1(t); !n.Running || !n.Ready {
 		t.Errorf("after the start: %+v", n)
 	}
 	if after := uid(); after != before {
@@ -316,35 +317,35 @@ func TestAStoppedNodeComesBackWithItsIdentity(t *testing.T) {
 func TestAPartitionedNodeIsLostAndFound(t *testing.T) {
 	namespace := deploy(t)
 	eventually(t, waitLimit, "the server answers", func() error { return ping(t, namespace, "allowed", "server") })
-	run(t, "node", "partition", "node1")
-	if n := nodeOf(t, "node1"); !n.Partitioned || !n.Running {
+	mustRun(t, "node", "partition", "node1")
+	if n := node1(t); !n.Partitioned || !n.Running {
 		t.Errorf("partitioned: %+v", n)
 	}
 	if err := ping(t, namespace, "allowed", "server"); !timesOut(err) {
 		t.Errorf("a pod of another node gets %v", err)
 	}
 	eventually(t, 10*time.Minute, "the API server misses the node", isReady(t, "node1", "Unknown"))
-	run(t, "node", "heal", "node1")
+	mustRun(t, "node", "heal", "node1")
 	eventually(t, waitLimit, "the node is back", isReady(t, "node1", "True"))
 	eventually(t, waitLimit, "its pod answers", func() error { return ping(t, namespace, "allowed", "server") })
 }
 
 func TestAPausedKubeletLeavesItsPodsRunning(t *testing.T) {
 	namespace := deploy(t)
-	run(t, "node", "pause-kubelet", "node1")
-	if n := nodeOf(t, "node1"); !n.KubeletPaused {
+	mustRun(t, "node", "pause-kubelet", "node1")
+	if n := node1(t); !n.KubeletPaused {
 		t.Errorf("paused: %+v", n)
 	}
 	eventually(t, waitLimit, "its pod still answers", func() error { return ping(t, namespace, "allowed", "server") })
-	run(t, "node", "resume-kubelet", "node1")
-	if n := nodeOf(t, "node1"); n.KubeletPaused {
+	mustRun(t, "node", "resume-kubelet", "node1")
+	if n := node1(t); n.KubeletPaused {
 		t.Errorf("resumed: %+v", n)
 	}
 }
 
 func TestCommandsRunInsideANode(t *testing.T) {
-	run(t, "up")
-	out, _ := run(t, "node", "exec", "node2", "--", "sh", "-c", "hostname; ip -o -4 addr show eth0; ctr -n k8s.io containers ls -q | wc -l")
+	mustRun(t, "up")
+	out, _ := mustRun(t, "node", "exec", "node2", "--", "sh", "-c", "hostname; ip -o -4 addr show eth0; ctr -n k8s.io containers ls -q | wc -l")
 	if !strings.HasPrefix(out, "node2\n") || !strings.Contains(out, "172.30.7.12/24") {
 		t.Errorf("got %s", out)
 	}
@@ -355,7 +356,7 @@ func TestCommandsRunInsideANode(t *testing.T) {
 }
 
 func TestLoadedImagesOutliveARestartOfANode(t *testing.T) {
-	run(t, "up")
+	mustRun(t, "up")
 	program := filepath.Join(t.TempDir(), "pause")
 	build := exec.Command("go", "build", "-o", program, "./components/pause")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -366,18 +367,18 @@ func TestLoadedImagesOutliveARestartOfANode(t *testing.T) {
 	if out, err := exec.Command("go", "run", "../../deploy/image", "--binary", program, "--tag", "test/loaded:1", "--out", archive).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	run(t, "load", archive)
-	run(t, "node", "stop", "node3")
-	run(t, "node", "start", "node3")
+	mustRun(t, "load", archive)
+	mustRun(t, "node", "stop", "node3")
+	mustRun(t, "node", "start", "node3")
 	for _, n := range layout.Nodes() {
-		if out, _ := run(t, "node", "exec", n.Name, "--", "ctr", "-n", "k8s.io", "images", "ls", "-q"); !strings.Contains(out, "/test/loaded:1\n") {
+		if out, _ := mustRun(t, "node", "exec", n.Name, "--", "ctr", "-n", "k8s.io", "images", "ls", "-q"); !strings.Contains(out, "/test/loaded:1\n") {
 			t.Errorf("%s has only\n%s", n.Name, out)
 		}
 	}
 }
 
 func TestAssetsRunOnTheHost(t *testing.T) {
-	out, _ := run(t, "assets")
+	out, _ := mustRun(t, "assets")
 	dir := strings.TrimSpace(out)
 	for program, want := range map[string]string{
 		"kube-apiserver": "Kubernetes v", "etcd": "etcd Version", "valkey-server": "Valkey server v=9.", "valkey-cli": "valkey-cli 9.",
@@ -392,7 +393,7 @@ func TestAssetsRunOnTheHost(t *testing.T) {
 }
 
 func TestValkeyImagesDifferAsPromised(t *testing.T) {
-	run(t, "up")
+	mustRun(t, "up")
 	current, rebuild, old := imageOf(t, clusterctl.RoleCurrent), imageOf(t, clusterctl.RoleRebuild), imageOf(t, clusterctl.RoleOld)
 	if current.Version != rebuild.Version || current.Ref == rebuild.Ref {
 		t.Errorf("current %+v, rebuild %+v", current, rebuild)
@@ -400,7 +401,7 @@ func TestValkeyImagesDifferAsPromised(t *testing.T) {
 	if !strings.HasPrefix(current.Version, "9.") || !strings.HasPrefix(old.Version, "8.") {
 		t.Errorf("current %s, old %s", current.Version, old.Version)
 	}
-	out, _ := run(t, "node", "exec", "node1", "--", "ctr", "-n", "k8s.io", "images", "ls")
+	out, _ := mustRun(t, "node", "exec", "node1", "--", "ctr", "-n", "k8s.io", "images", "ls")
 	digests := map[string]string{}
 	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) > 2 {
@@ -413,5 +414,25 @@ func TestValkeyImagesDifferAsPromised(t *testing.T) {
 	}
 	if len(digests) != 3 {
 		t.Errorf("the digests are %v in\n%s", digests, out)
+	}
+}
+
+func TestAPodsSocketsCanBeReadFromTheHost(t *testing.T) {
+	namespace := deploy(t)
+	uid := mustKubectl(t, "", "-n", namespace, "get", "pod", "server", "-o", "jsonpath={.metadata.uid}")
+	pids, err := clusterctl.PodProcesses(uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pids) < 2 {
+		t.Fatalf("the sandbox and the server have only the processes %v", pids)
+	}
+	sockets, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", pids[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 0x18EB is 6379; 0A is the state LISTEN.
+	if !strings.Contains(string(sockets), ":18EB 00000000:0000 0A") {
+		t.Errorf("no listener on 6379 in\n%s", sockets)
 	}
 }

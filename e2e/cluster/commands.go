@@ -62,7 +62,7 @@ func statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return print(c.OutOrStdout(), output, st, func(w io.Writer) { statusText(w, st) })
+			return printResult(c.OutOrStdout(), output, st, func(w io.Writer) { statusText(w, st) })
 		},
 	}
 	addOutput(c, &output)
@@ -98,7 +98,7 @@ func imagesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return print(c.OutOrStdout(), output, list, func(w io.Writer) { imagesText(w, list.Images) })
+			return printResult(c.OutOrStdout(), output, list, func(w io.Writer) { imagesText(w, list.Images) })
 		},
 	}
 	addOutput(c, &output)
@@ -165,7 +165,7 @@ func addOutput(c *cobra.Command, output *string) {
 	c.Flags().StringVarP(output, "output", "o", "", "output format: json, or text when empty")
 }
 
-func print(w io.Writer, output string, value any, text func(io.Writer)) error {
+func printResult(w io.Writer, output string, value any, text func(io.Writer)) error {
 	switch output {
 	case "":
 		tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)

@@ -25,8 +25,10 @@ const (
 	waitLimit = 2 * time.Minute
 )
 
-// program is the command under test.
-var program string
+var (
+	program string // the command under test
+	tools   string // the directory that its assets command prints
+)
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -46,6 +48,12 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the command: %v: %s\n", err, out)
 		return 1
 	}
+	out, err := exec.Command(program, "assets").Output()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "make the assets: %v\n", err)
+		return 1
+	}
+	tools = strings.TrimSpace(string(out))
 	code := m.Run()
 	if out, err := exec.Command(program, "down").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "take the cluster down: %v: %s\n", err, out)
@@ -64,7 +72,7 @@ func try(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return o.String(), e.String(), err
 }
 
-func run(t *testing.T, args ...string) (stdout, stderr string) {
+func mustRun(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	stdout, stderr, err := try(t, args...)
 	if err != nil {
@@ -75,7 +83,7 @@ func run(t *testing.T, args ...string) (stdout, stderr string) {
 
 func status(t *testing.T) clusterctl.Status {
 	t.Helper()
-	out, _ := run(t, "status", "-o", "json")
+	out, _ := mustRun(t, "status", "-o", "json")
 	var st clusterctl.Status
 	if err := json.Unmarshal([]byte(out), &st); err != nil {
 		t.Fatal(err)
@@ -117,13 +125,13 @@ func eventually(t *testing.T, limit time.Duration, what string, check func() err
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %s: %v", what, limit, err)
 		}
-		time.Sleep(2 * time.Millisecond)
+		<-time.After(2 * time.Millisecond)
 	}
 }
 
 func kubectl(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command("kubectl", append([]string{"--kubeconfig=" + layout.Kubeconfig()}, args...)...)
+	cmd := exec.Command(filepath.Join(tools, "kubectl"), append([]string{"--kubeconfig=" + layout.Kubeconfig()}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -176,7 +184,7 @@ func leftovers(t *testing.T, namespacesBefore map[string]bool) []string {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, "/kubectl-valkey/") {
+		if strings.Contains(line, layout.StateDir) {
 			left = append(left, "mount "+line)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,13 +21,13 @@ import (
 )
 
 func TestUpIsQuickWhenTheClusterIsHealthy(t *testing.T) {
-	run(t, "up")
+	mustRun(t, "up")
 	first := status(t)
 	if first.Health != clusterctl.StateHealthy || len(first.Problems) > 0 {
 		t.Fatalf("after up the cluster is %s: %v", first.Health, first.Problems)
 	}
 	begin := time.Now()
-	_, said := run(t, "up")
+	_, said := mustRun(t, "up")
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("the second up took %s", took)
 	}
@@ -47,21 +48,46 @@ func TestUpIsQuickWhenTheClusterIsHealthy(t *testing.T) {
 }
 
 func TestDownLeavesNothingAndTouchesNobodyElse(t *testing.T) {
-	run(t, "down")
+	mustRun(t, "down")
 	before := netns(t)
 	alive := foreigners(t)
 	for ns := range netns(t) {
 		before[ns] = true
 	}
-	run(t, "up")
-	run(t, "down")
+	settings := kernelSettings(t)
+	mustRun(t, "up")
+	// What is looked for below is there to be found.
+	seen := strings.Join(leftovers(t, before), "\n")
+	for _, kind := range []string{"/sys/fs/cgroup/", "/sys/class/net/kv-br0", "/sys/class/net/kv-node3", layout.StateDir, "process ", "network namespace "} {
+		if !strings.Contains(seen, kind) {
+			t.Errorf("no %s while the cluster is up:\n%s", kind, seen)
+		}
+	}
+	mustRun(t, "down")
+	if after := kernelSettings(t); !maps.Equal(settings, after) {
+		t.Errorf("the kernel's settings were %v and are %v", settings, after)
+	}
 	if left := leftovers(t, before); len(left) > 0 {
 		t.Errorf("down left:\n%s", strings.Join(left, "\n"))
 	}
 	alive()
-	if _, said := run(t, "down"); !strings.Contains(said, "nothing") {
+	if _, said := mustRun(t, "down"); !strings.Contains(said, "nothing") {
 		t.Errorf("a second down said %q", said)
 	}
+}
+
+// kernelSettings are those that kubelets change.
+func kernelSettings(t *testing.T) map[string]string {
+	t.Helper()
+	values := map[string]string{}
+	for _, name := range []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward"} {
+		value, err := os.ReadFile(filepath.Join("/proc/sys", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[name] = string(value)
+	}
+	return values
 }
 
 // foreigners makes things of somebody else's that look like the cluster's, and
@@ -155,7 +181,7 @@ var moments = map[string]func() error{
 // killedAt starts the cluster and kills the command at that moment.
 func killedAt(t *testing.T, moment func() error) {
 	t.Helper()
-	run(t, "down")
+	mustRun(t, "down")
 	clearLogs(t)
 	cmd, said := background(t, nil, program, "up")
 	eventually(t, upLimit, "the moment comes", moment)
@@ -181,12 +207,12 @@ func clearLogs(t *testing.T) {
 }
 
 func TestDownCleansWhatAKilledUpLeft(t *testing.T) {
-	run(t, "down")
+	mustRun(t, "down")
 	before := netns(t)
 	for name, moment := range moments {
 		t.Run(name, func(t *testing.T) {
 			killedAt(t, moment)
-			run(t, "down")
+			mustRun(t, "down")
 			if left := leftovers(t, before); len(left) > 0 {
 				t.Errorf("down left:\n%s", strings.Join(left, "\n"))
 			}
@@ -198,7 +224,7 @@ func TestUpStartsAgainAfterAKilledUp(t *testing.T) {
 	for name, moment := range moments {
 		t.Run(name, func(t *testing.T) {
 			killedAt(t, moment)
-			run(t, "up")
+			mustRun(t, "up")
 			if st := status(t); st.Health != clusterctl.StateHealthy {
 				t.Errorf("the cluster is %s: %v", st.Health, st.Problems)
 			}
@@ -207,7 +233,7 @@ func TestUpStartsAgainAfterAKilledUp(t *testing.T) {
 }
 
 func TestInterruptedUpCleansUpItself(t *testing.T) {
-	run(t, "down")
+	mustRun(t, "down")
 	before := netns(t)
 	clearLogs(t)
 	cmd, said := background(t, nil, program, "up")
@@ -231,7 +257,7 @@ func TestInterruptedUpCleansUpItself(t *testing.T) {
 }
 
 func TestUpEndsWithAKilledGoRun(t *testing.T) {
-	run(t, "down")
+	mustRun(t, "down")
 	before := netns(t)
 	clearLogs(t)
 	cmd, _ := background(t, nil, "go", "run", ".", "up")
@@ -249,7 +275,7 @@ func TestUpEndsWithAKilledGoRun(t *testing.T) {
 }
 
 func TestTwoUpsAtOnceMakeOneCluster(t *testing.T) {
-	run(t, "down")
+	mustRun(t, "down")
 	first, firstSaid := background(t, nil, program, "up")
 	second, secondSaid := background(t, nil, program, "up")
 	var lines []string
@@ -271,7 +297,7 @@ func TestTwoUpsAtOnceMakeOneCluster(t *testing.T) {
 }
 
 func TestUpReplacesAClusterThatIsHalfDead(t *testing.T) {
-	run(t, "up")
+	mustRun(t, "up")
 	before := status(t)
 	if err := syscall.Kill(before.ControlPlane[1].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -282,40 +308,59 @@ func TestUpReplacesAClusterThatIsHalfDead(t *testing.T) {
 		}
 		return nil
 	})
-	run(t, "up")
+	mustRun(t, "up")
 	if st := status(t); st.Health != clusterctl.StateHealthy {
 		t.Errorf("the cluster is %s: %v", st.Health, st.Problems)
 	}
 }
 
 func TestKilledFillingOfTheCacheLeavesNothing(t *testing.T) {
-	run(t, "down")
-	before := netns(t)
-	cache := t.TempDir()
-	env := []string{layout.CacheEnv + "=" + cache}
-	cmd, said := background(t, env, program, "up")
-	eventually(t, upLimit, "debootstrap has unpacked something", func() error {
-		found, err := filepath.Glob(filepath.Join(cache, ".unfinished-*", "usr", "bin"))
-		if err == nil && len(found) == 0 {
-			err = errors.New("nothing yet")
-		}
-		return err
-	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+	for _, command := range []string{"up", "assets"} {
+		t.Run(command, func(t *testing.T) {
+			mustRun(t, "down")
+			before := netns(t)
+			cache := t.TempDir()
+			cmd, said := background(t, []string{layout.CacheEnv + "=" + cache}, program, command)
+			eventually(t, upLimit, "debootstrap has unpacked something", func() error {
+				found, err := filepath.Glob(filepath.Join(cache, ".unfinished-*", "usr", "bin"))
+				if err == nil && len(found) == 0 {
+					err = errors.New("nothing yet")
+				}
+				return err
+			})
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			for range said { // until it is dead
+			}
+			_ = cmd.Wait() // killed
+			mustRun(t, "down")
+			if left := leftovers(t, before); len(left) > 0 {
+				t.Errorf("down left:\n%s", strings.Join(left, "\n"))
+			}
+			eventually(t, waitLimit, "nothing works on the cache any more", func() error { return unused(cache) })
+		})
 	}
-	for range said { // until it is dead
-	}
-	_ = cmd.Wait() // killed
-	run(t, "down")
-	if left := leftovers(t, before); len(left) > 0 {
-		t.Errorf("down left:\n%s", strings.Join(left, "\n"))
-	}
+}
+
+// unused fails while there is a mount below the directory or a process that
+// names it.
+func unused(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if strings.Contains(string(mounts), cache) {
-		t.Errorf("a mount is left in the cache:\n%s", mounts)
+	if strings.Contains(string(mounts), dir) {
+		return fmt.Errorf("there is a mount:\n%s", mounts)
 	}
+	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return err
+	}
+	for _, path := range processes {
+		if cmdline, err := os.ReadFile(path); err == nil && strings.Contains(string(cmdline), dir) {
+			return fmt.Errorf("there is a process: %q", cmdline)
+		}
+	}
+	return nil
 }

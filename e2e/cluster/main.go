@@ -16,7 +16,9 @@ import (
 	"time"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() (exitCode int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -25,14 +27,15 @@ func main() {
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		// A command that ran in a node has said itself what is wrong.
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
-			os.Exit(exit.ExitCode())
+			return exit.ExitCode()
 		}
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
 		}
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // endWithGoRun ends the command when it was started by `go run` and that is
@@ -45,7 +48,7 @@ func endWithGoRun(cancel func()) {
 		return
 	}
 	for os.Getppid() == parent {
-		time.Sleep(200 * time.Millisecond)
+		<-time.After(200 * time.Millisecond)
 	}
 	cancel()
 }

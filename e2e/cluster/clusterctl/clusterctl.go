@@ -36,7 +36,8 @@ func HostIP() string { return layout.HostIP }
 // GetStatus looks at the cluster; it is no error when that isn't well.
 func GetStatus(ctx context.Context) (Status, error) {
 	var st Status
-	return st, decode(ctx, &st, "status", "-o", "json")
+	err := decode(ctx, &st, "status", "-o", "json")
+	return st, err
 }
 
 // GetNode looks at one node.
@@ -57,7 +58,8 @@ func GetNode(ctx context.Context, name string) (Node, error) {
 // if the cache has none.
 func GetImages(ctx context.Context) ([]Image, error) {
 	var list Images
-	return list.Images, decode(ctx, &list, "images", "-o", "json")
+	err := decode(ctx, &list, "images", "-o", "json")
+	return list.Images, err
 }
 
 // ImageFor finds the image of a role, such as RoleCurrent.

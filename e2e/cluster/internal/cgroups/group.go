@@ -136,8 +136,11 @@ func (h Host) Processes(group string) ([]int, error) {
 				return err
 			}
 			content, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-			if err != nil {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
 				return nil // removed between the listing and the read
+			}
+			if err != nil {
+				return err
 			}
 			for field := range strings.FieldsSeq(string(content)) {
 				if pid, err := strconv.Atoi(field); err == nil && pid > 0 {

@@ -34,7 +34,7 @@ func Down(ctx context.Context, say Say) (err error) {
 		say("nothing of the cluster is running")
 		return nil
 	}
-	if err := clean(ctx, groups); err != nil {
+	if err := cleanUp(ctx, groups); err != nil {
 		return err
 	}
 	say("the cluster is down; its logs are in %s", layout.LogDir)
@@ -46,20 +46,20 @@ func anything(groups cgroups.Host) bool {
 	return err == nil || groups.Exists(layout.Name) || hostnet.Exists()
 }
 
-// clean removes everything. The caller is in none of the program's cgroups.
-func clean(ctx context.Context, groups cgroups.Host) error {
+// cleanUp removes everything. The caller is in none of the program's cgroups.
+func cleanUp(ctx context.Context, groups cgroups.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanLimit)
 	defer cancel()
-	if err := clear(ctx, groups); err != nil {
+	if err := dismantle(ctx, groups); err != nil {
 		return err
 	}
 	return groups.Remove(ctx, layout.Name)
 }
 
-// clear is clean but for the cgroup of the control plane, which the caller may
+// dismantle is cleanUp but for the cgroup of the control plane, which the caller may
 // be in. It goes by what the kernel knows - members of cgroups, names of links,
 // mount points - and needs no state file for it.
-func clear(ctx context.Context, groups cgroups.Host) error {
+func dismantle(ctx context.Context, groups cgroups.Host) error {
 	s, ok, stateErr := state.Load()
 	if stateErr != nil {
 		return stateErr

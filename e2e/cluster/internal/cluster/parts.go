@@ -35,9 +35,22 @@ type parts struct {
 	imageDirs  []string
 }
 
-// key changes whenever a part does.
-func (p parts) key() string {
-	return cache.Key(append([]string{p.rootfs, p.kubernetes, p.kubeRouter, p.tools}, p.imageDirs...)...)
+// key changes whenever a part does. Images count by their content: a comment in
+// the sources that build them is no reason to replace a cluster.
+func (p parts) key() (string, error) {
+	all := []string{p.rootfs, p.kubernetes, p.kubeRouter}
+	archives, err := images.Archives(p.imageDirs...)
+	if err != nil {
+		return "", err
+	}
+	for _, archive := range archives {
+		content, err := os.ReadFile(archive)
+		if err != nil {
+			return "", fmt.Errorf("read an image: %w", err)
+		}
+		all = append(all, string(content))
+	}
+	return cache.Key(all...), nil
 }
 
 // workshop makes parts.

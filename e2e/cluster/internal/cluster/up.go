@@ -54,7 +54,7 @@ func Up(ctx context.Context, say Say) (err error) {
 	defer func() {
 		err = errors.Join(err, leave())
 		if !keep {
-			err = errors.Join(err, clean(context.WithoutCancel(ctx), groups))
+			err = errors.Join(err, cleanUp(context.WithoutCancel(ctx), groups))
 		}
 	}()
 	p, err := allParts(ctx, say)
@@ -67,7 +67,7 @@ func Up(ctx context.Context, say Say) (err error) {
 		keep = true
 		return nil
 	}
-	if err := clear(ctx, groups); err != nil {
+	if err := dismantle(ctx, groups); err != nil {
 		return err
 	}
 	b := builder{parts: p, groups: groups, say: say}
@@ -107,7 +107,12 @@ func healthy(ctx context.Context, p parts, groups cgroups.Host, say Say) bool {
 	if err != nil || !ok {
 		return false
 	}
-	if s.Key != p.key() {
+	key, err := p.key()
+	if err != nil {
+		say("%v", err)
+		return false
+	}
+	if s.Key != key {
 		say("the running cluster is made of other parts; replacing it")
 		return false
 	}
@@ -175,8 +180,12 @@ func (b *builder) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	key, err := b.parts.key()
+	if err != nil {
+		return err
+	}
 	b.state = state.State{
-		Key: b.parts.key(), Images: archives, ImageDirs: b.parts.imageDirs[1:], Rootfs: b.parts.rootfs, Tools: b.parts.tools,
+		Key: key, Images: archives, ImageDirs: b.parts.imageDirs[1:], Rootfs: b.parts.rootfs, Tools: b.parts.tools,
 		Binaries: []string{b.parts.kubernetes, b.parts.kubeRouter}, Sysctls: sysctls,
 		ControlPlane: map[string]proc.ID{}, Nodes: map[string]proc.ID{},
 	}

@@ -1,6 +1,5 @@
-// Package components builds the pinned Go programs of the cluster. Each is a
-// small module of its own under e2e/cluster/components, so that the product's
-// go.mod doesn't carry their dependencies.
+//go:build linux
+
 package components
 
 import (
@@ -13,44 +12,8 @@ import (
 	"strings"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/internal/cache"
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/internal/proc"
 )
-
-// Component is one program to build.
-type Component struct {
-	Name string
-	// Dir is relative to the checkout.
-	Dir string
-	// Package is what to build, "." for the module's own main.
-	Package string
-	// LDFlags are the linker's.
-	LDFlags string
-	// Links are further names of the program, for a multi-call binary.
-	Links []string
-	// Takes says how long a first build takes, for the log line.
-	Takes string
-}
-
-const dir = "e2e/cluster/components/"
-
-// Kubernetes is the control plane, kubelet and kube-proxy in one program. The
-// version has to be given to the linker or the API server reports v0.0.0.
-var Kubernetes = Component{
-	Name: "kubernetes", Dir: dir + "kubernetes", Package: ".", Takes: "about 7 minutes on 2 cores",
-	LDFlags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2",
-	Links:   []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"},
-}
-
-// CoreDNS is the cluster's DNS server.
-var CoreDNS = Component{Name: "coredns", Dir: dir + "coredns", Package: ".", LDFlags: "-s -w", Takes: "about 2 minutes"}
-
-// KubeRouter enforces NetworkPolicies.
-var KubeRouter = Component{
-	Name: "kube-router", Dir: dir + "kube-router", LDFlags: "-s -w", Takes: "about 2 minutes",
-	Package: "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router",
-}
-
-// Pause is the sandbox program of every pod; it belongs to the main module.
-var Pause = Component{Name: "pause", Dir: dir + "pause", Package: ".", LDFlags: "-s -w", Takes: "seconds"}
 
 // Builder builds components into a cache.
 type Builder struct {
@@ -78,6 +41,7 @@ func (b Builder) Build(ctx context.Context, c Component) (string, error) {
 		cmd.Dir = filepath.Join(b.Source, c.Dir)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 		cmd.Stdout, cmd.Stderr = log, log
+		cmd.SysProcAttr = proc.DieWithParent()
 		if err := cmd.Run(); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()

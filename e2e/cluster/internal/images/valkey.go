@@ -62,7 +62,9 @@ func Valkey(ctx context.Context, root, version, build string) (v1.Image, error) 
 func valkeyFiles(ctx context.Context, root string) ([]ociimage.File, error) {
 	files := []ociimage.File{
 		// Debian merged these into /usr; programs name their loader by the old path.
-		{Path: "/bin", Link: "usr/bin"}, {Path: "/lib", Link: "usr/lib"}, {Path: "/lib64", Link: "usr/lib64"},
+		{Path: "/bin", Link: "usr/bin"},
+		{Path: "/lib", Link: "usr/lib"},
+		{Path: "/lib64", Link: "usr/lib64"},
 		{Path: "/etc/passwd", Mode: 0o644, Content: []byte("root:x:0:0:root:/:/bin/sh\nvalkey:x:999:999:valkey:/:/bin/sh\n")},
 		{Path: "/etc/group", Mode: 0o644, Content: []byte("root:x:0:\nvalkey:x:999:\n")},
 		{Path: "/etc/nsswitch.conf", Mode: 0o644, Content: []byte("hosts: files dns\n")},

@@ -21,8 +21,9 @@ const (
 	HostCIDR = "172.30.7.1/24"
 	// APIPort is the API server's port on HostIP.
 	APIPort = 6443
-	// EtcdURL and EtcdPeerURL are etcd's two loopback listeners.
-	EtcdURL     = "http://127.0.0.1:22379"
+	// EtcdURL is where etcd listens for the API server.
+	EtcdURL = "http://127.0.0.1:22379"
+	// EtcdPeerURL is where it would listen for other members.
 	EtcdPeerURL = "http://127.0.0.1:22380"
 
 	// PodCIDR covers the pods of all nodes; each node owns a /24 of it.

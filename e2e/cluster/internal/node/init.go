@@ -188,7 +188,7 @@ func (s *supervisor) startPolicies() {
 			break
 		}
 		s.log.Info("waiting for the node's registration before starting kube-router", "err", err)
-		time.Sleep(200 * time.Millisecond)
+		<-time.After(200 * time.Millisecond)
 	}
 	argv := policyDaemon(s.node)
 	if err := s.start(argv[0], argv[1:]...); err != nil {

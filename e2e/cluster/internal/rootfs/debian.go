@@ -1,5 +1,5 @@
-// Package rootfs makes folders of Debian packages: the nodes' root file system
-// and the source of the Valkey images.
+//go:build linux
+
 package rootfs
 
 import (
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/internal/apt"
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/internal/proc"
 )
 
 // Suite is a Debian release with the packages that a folder needs.
@@ -50,8 +51,9 @@ func OldValkey() Suite {
 	}
 }
 
-// Fetch fills dir by debootstrap from the machine's own mirror. Its mounts are
-// made in a private mount namespace, so that a killed run leaves none.
+// Fetch fills dir by debootstrap from the machine's own mirror. It runs in mount
+// and PID namespaces of its own, so that a killed run leaves neither mounts nor
+// processes.
 func (s Suite) Fetch(ctx context.Context, dir, logFile string) error {
 	mirror, err := apt.Mirror()
 	if err != nil {
@@ -66,9 +68,10 @@ func (s Suite) Fetch(ctx context.Context, dir, logFile string) error {
 		return fmt.Errorf("open debootstrap's log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "debootstrap",
+	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "debootstrap",
 		"--arch="+runtime.GOARCH, "--variant=minbase", "--include="+strings.Join(s.Packages, ","), s.Name, dir, mirror, script)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = proc.DieWithParent()
 	runErr := cmd.Run()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -1,3 +1,5 @@
+// Package rootfs makes folders of Debian packages: the nodes' root file system
+// and the source of the Valkey images.
 package rootfs
 
 import (

@@ -47,11 +47,10 @@ func Load() (s State, ok bool, err error) {
 	if err != nil {
 		return State{}, false, fmt.Errorf("read the cluster's state: %w", err)
 	}
-	if err := json.Unmarshal(content, &s); err != nil {
-		// Written whole by rename, so this is another program version's file.
-		return State{}, false, nil
-	}
-	return s, true, nil
+	// The file is written whole, so one that can't be read is of another
+	// version of this program, whose cluster isn't this one's.
+	readable := json.Unmarshal(content, &s) == nil
+	return s, readable, nil
 }
 
 // Save writes the state, whole or not at all.
