@@ -1,0 +1,80 @@
+//go:build e2e
+
+package suite
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+)
+
+// An object that has a name of ours and isn't ours is never touched: it is named
+// in a condition and one event, and the cluster comes up once it is gone.
+func TestObjectsOfOthersAreNeverTouched(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t).Space(t, 2)
+	c := s.Cluster("c", 1, 1)
+	// Paused, so that the names of its nodes, which follow from its UID, can be taken
+	// before it needs them.
+	c.Spec.Paused = true
+	s.Create(c)
+	node := plan.NodeName(plan.State{Cluster: c.Name, UID: string(c.UID)}, plan.Position{}, "", 0)
+	one := intstr.FromInt32(1)
+	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.Name, Name: name} }
+	// In the order in which the manager comes upon them.
+	foreign := []client.Object{
+		&corev1.Service{ObjectMeta: at("c"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+		&corev1.Secret{ObjectMeta: at(objects.AuthSecretName("c"))},
+		&corev1.ConfigMap{ObjectMeta: at(objects.ACLConfigMapName("c"))},
+		&policyv1.PodDisruptionBudget{ObjectMeta: at(objects.PDBName("c", 0)), Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one}},
+		&corev1.ConfigMap{ObjectMeta: at(objects.NodeConfigMapName(node))},
+	}
+	for _, obj := range foreign {
+		s.Create(obj)
+	}
+	s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.Paused = false })
+	for _, obj := range foreign {
+		name := fmt.Sprintf("%s %s", objects.KindOf(obj), obj.GetName())
+		s.Eventually(name+" is reported", time.Minute, func() error {
+			got := harness.Condition(s.Get("c"), v1alpha1.ConditionProgressing)
+			if got.Reason != v1alpha1.ReasonNameConflict || got.Status != metav1.ConditionFalse {
+				return fmt.Errorf("Progressing is %s: %s: %s", got.Status, got.Reason, got.Message)
+			}
+			return harness.Contains(got.Message, name)
+		})
+		before := obj.GetResourceVersion()
+		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			t.Fatalf("read %s: %v", name, err)
+		}
+		// Kubernetes itself writes the status of a budget.
+		if _, budget := obj.(*policyv1.PodDisruptionBudget); !budget && obj.GetResourceVersion() != before {
+			t.Errorf("%s was changed: %v", name, obj)
+		}
+		s.Delete(obj)
+	}
+	s.WaitActive("c")
+	s.WaitFormed("c", 1, 1)
+	said := map[string]int{}
+	for _, e := range s.EventsOf("c", v1alpha1.ReasonNameConflict) {
+		said[e.Message]++
+	}
+	if len(said) != len(foreign) {
+		t.Errorf("%d different events about %d objects: %v", len(said), len(foreign), said)
+	}
+	for message, n := range said {
+		if n != 1 {
+			t.Errorf("said %d times: %s", n, message)
+		}
+	}
+}
