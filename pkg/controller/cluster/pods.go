@@ -6,14 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 )
 
-// podPhase reads the phase that matters to the planner. A pod of a node that had
-// an address once and has no pod now is gone: pods are never made twice.
+// podPhase reads the phase that matters to the planner. A node whose pod was made
+// once and that has none now is gone: pods are never made twice.
 func podPhase(n *v1alpha1.ValkeyNode, pod *corev1.Pod) plan.PodPhase {
 	if pod == nil {
-		if n.Status.PodIP != "" || n.Status.NodeID != "" {
+		if objects.PodWasCreated(n) {
 			return plan.PodGone
 		}
 		return plan.PodNone
