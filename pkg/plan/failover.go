@@ -10,15 +10,15 @@ import (
 const (
 	// nodeTimeout is cluster-node-timeout, which valkey.conf sets.
 	nodeTimeout = 5 * time.Second
-	// failoverTimeout is cluster-manual-failover-timeout, which valkey.conf sets: a
+	// FailoverTimeout is cluster-manual-failover-timeout, which valkey.conf sets: a
 	// failover that was asked for is over by then, one way or the other.
-	failoverTimeout = 2 * time.Second
+	FailoverTimeout = 2 * time.Second
 )
 
 // asked reports whether a failover of a shard may still be under way.
 func (m *model) asked(shard int32) bool {
 	ago, ok := m.Failovers[shard]
-	return ok && ago < failoverTimeout
+	return ok && ago < FailoverTimeout
 }
 
 // handOverTerminating hands over a primary whose pod was told to stop, while its
@@ -151,4 +151,38 @@ func (m *model) best(primaryID string, connected bool) (Node, bool) {
 	return slices.MaxFunc(candidates, func(a, b Node) int {
 		return cmp.Or(cmp.Compare(m.view(a).Replication.Offset, m.view(b).Replication.Offset), cmp.Compare(b.Name, a.Name))
 	}), true
+}
+
+// Handover returns the action that makes a replica the primary of a shard: the
+// node named, or the best one. The error says why there is none.
+func Handover(s State, shard int32, node string) (Action, error) {
+	m := newModel(s)
+	primary, ok := m.owner(shard)
+	if !ok {
+		return Action{}, fmt.Errorf("shard %d has no primary that answers", shard)
+	}
+	replica, ok := m.best(m.view(primary).ID, true)
+	if node != "" {
+		replica, ok = m.byName[node]
+		v := m.view(replica)
+		switch {
+		case !ok || replica.Position.Shard != shard:
+			return Action{}, fmt.Errorf("node %s is not in shard %d", node, shard)
+		case node == primary.Name:
+			return Action{}, fmt.Errorf("node %s is the primary of shard %d already", node, shard)
+		case v == nil || !v.Reachable || !replica.InSync || !v.Replication.InSync():
+			return Action{}, fmt.Errorf("replica %s is not in sync", node)
+		}
+	}
+	if !ok {
+		return Action{}, fmt.Errorf("shard %d has no replica in sync", shard)
+	}
+	return Action{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: primary.Name, Mode: Graceful,
+		Reason: fmt.Sprintf("a failover was asked for: replica %s takes over shard %d from %s", replica.Name, shard, primary.Name)}, nil
+}
+
+// Primary returns the node that owns a shard's slots.
+func Primary(s State, shard int32) (string, bool) {
+	n, ok := newModel(s).owner(shard)
+	return n.Name, ok
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
@@ -100,4 +101,27 @@ func (m *model) vessel(shard int32) (empty, hollow Node, ok bool) {
 		hollow = n
 	}
 	return Node{}, hollow, false
+}
+
+// hungFor is how long a node may be silent before it is replaced. A probe of its
+// port passes on a server that hangs, so nobody else would end it.
+const hungFor = time.Minute
+
+// dropHung deletes a node that has not answered for long and that the others call
+// failed, once nothing depends on it: its slots have another owner.
+func dropHung(m *model) ([]Action, string) {
+	var actions []Action
+	for _, n := range m.live() {
+		v := m.view(n)
+		if n.Pod != PodRunning || n.Silent < hungFor || v == nil || v.Reachable || n.Lifecycle != v1alpha1.LifecycleActive {
+			continue
+		}
+		voters := len(m.reachable())
+		if n.NodeID == "" || 2*len(v.FailedBy) <= voters || !m.View.Owners[n.NodeID].Empty() {
+			continue
+		}
+		actions = append(actions, Action{Kind: DeleteNode, Node: n.Name, Position: n.Position,
+			Reason: fmt.Sprintf("node %s has not answered for %s and the others call it failed", n.Name, hungFor)})
+	}
+	return actions, ""
 }

@@ -194,6 +194,7 @@ func Next(s State) Decision {
 	for _, rule := range []step{
 		handOverTerminating,
 		promote,
+		dropHung,
 		dropSuperseded,
 		dropObsolete,
 		forgetDead,
