@@ -69,6 +69,9 @@ func (t *truth) forgets(a plan.Action) {
 		t.violation("no forget of a live member", "%s forgets %s", a.Node, s)
 		return
 	}
+	if !t.w.api.status.active {
+		return
+	}
 	for _, s := range t.w.servers {
 		if s.running && s.isReplica() && s.self.primaryID == a.TargetID && s.whole {
 			if p := s.row(a.TargetID); p != nil && !p.slots.Empty() && t.current(s, p) {

@@ -73,7 +73,8 @@ type server struct {
 	// one it branched off, at branch.
 	history, before uint64
 	branch          int64
-	// whole is the truth: the data is a full copy of its shard's.
+	// whole is the truth: the data is a full copy of what its shard has. A new server
+	// is one of nothing.
 	whole bool
 
 	pausedUntil time.Duration
@@ -84,13 +85,15 @@ type server struct {
 	// suspect is true while the server is cut off or hung: what it acknowledges
 	// may be lost.
 	suspect bool
+	// retired is true once the manager itself has its pod deleted.
+	retired bool
 	// changedReach is when it last became reachable or stopped being so.
 	changedReach time.Duration
 }
 
 // newServer starts a process in a pod.
 func (w *world) newServer(name, ip string, h *host) *server {
-	s := &server{w: w, name: name, ip: ip, host: h, running: true, started: w.now, blacklist: map[string]time.Duration{}, minority: never}
+	s := &server{w: w, name: name, ip: ip, host: h, running: true, whole: true, started: w.now, blacklist: map[string]time.Duration{}, minority: never}
 	s.id = fmt.Sprintf("%016x%024d", w.rand.Uint64(), len(w.servers))
 	s.self = &row{id: s.id, peer: s, primary: true, link: true, votedAt: never}
 	s.rows = []*row{s.self}

@@ -63,28 +63,32 @@ func (t *truth) violence(s *server) {
 				return
 			}
 		}
-		if len(safe) == 0 && !t.heldElsewhere(s, id) {
+		if len(safe) == 0 && !s.isReplica() {
 			t.excuse(id)
 		}
 	})
+	t.gone(s)
 }
 
 func (t *truth) excuse(id int) {
 	if !t.writes[id].excused {
+		t.faulty = true
 		t.writes[id].excused = true
 		t.w.stats.excused++
 	}
 }
 
-// heldElsewhere reports whether a healthy primary holds a write too: then the
-// server was a replica, and nothing is lost with it.
-func (t *truth) heldElsewhere(s *server, id int) bool {
-	for _, other := range t.w.servers {
-		if other != s && other.running && !other.suspect && !other.isReplica() && other.data.has(id) {
-			return true
+// gone excuses what no server that goes on holds any more. It is not asked when
+// the manager itself ended the process: then nothing may be lost.
+func (t *truth) gone(s *server) {
+	s.data.each(func(id int) {
+		for _, other := range t.w.servers {
+			if other != s && other.running && !other.suspect && !other.stopping && other.data.has(id) {
+				return
+			}
 		}
-	}
-	return false
+		t.excuse(id)
+	})
 }
 
 // lostWrites compares what was acknowledged with what the owners of the slots hold.
