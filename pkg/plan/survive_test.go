@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"errors"
@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 )
 
 // answer returns what a node says in a State, to be changed.
-func answer(t *testing.T, s State, node string) *reply {
+func answer(t *testing.T, s plan.State, node string) *reply {
 	t.Helper()
 	for i := range s.Replies {
 		if s.Replies[i].Node == node {
@@ -22,7 +23,7 @@ func answer(t *testing.T, s State, node string) *reply {
 }
 
 // hollow makes a replica look as if its first sync never ended.
-func (w *world) hollow(s State, name string) {
+func (w *world) hollow(s plan.State, name string) {
 	w.node(name).InSync, w.node(name).Lifecycle = false, v1alpha1.LifecycleJoining
 	r := answer(w.t, s, name)
 	r.Replication.LinkUp, r.Replication.HasLinkDownSeconds, r.Replication.LinkDownSeconds = false, true, -1
@@ -31,11 +32,11 @@ func (w *world) hollow(s State, name string) {
 func TestOneFailedQuestionIsNoLackOfAMajority(t *testing.T) {
 	w := newWorld(t, 4, 1)
 	w.settle()
-	w.primaryOf(0).Pod = PodTerminated
-	s := w.observe()
+	w.primaryOf(0).Pod = plan.PodTerminated
+	s := w.Observe()
 	r := answer(t, s, w.primaryOf(1).Name)
 	*r = reply{Node: r.Node, PodIP: r.PodIP, ID: r.ID, Err: errors.New("read: connection reset by peer")}
-	if a := only(t, Next(s)); a.Kind != Failover || a.Mode != Force {
+	if a := only(t, plan.Next(s)); a.Kind != plan.Failover || a.Mode != plan.Force {
 		t.Errorf("want FORCE, since three of four primaries can vote, got %+v", a)
 	}
 }
@@ -44,12 +45,12 @@ func TestAReplicaWithoutACopyIsNotInTheWayOfALostShard(t *testing.T) {
 	for _, creating := range []bool{false, true} {
 		w := newWorld(t, 3, 1)
 		w.settle()
-		w.state.Creating = creating
-		w.primaryOf(1).Pod = PodTerminated
+		w.State.Creating = creating
+		w.primaryOf(1).Pod = plan.PodTerminated
 		replica := w.replicasOf(1)[0].Name
-		s := w.observe()
+		s := w.Observe()
 		w.hollow(s, replica)
-		if a := only(t, Next(s)); a.Kind != DeleteNode || a.Node != replica {
+		if a := only(t, plan.Next(s)); a.Kind != plan.DeleteNode || a.Node != replica {
 			t.Errorf("creating=%v: want the replica to go, got %+v", creating, a)
 		}
 	}
@@ -59,21 +60,21 @@ func TestACopyThatNoGateMarksIsTakenWhenThereIsNoOther(t *testing.T) {
 	w := newWorld(t, 2, 1)
 	w.settle()
 	primary, replica := w.primaryOf(1), w.replicasOf(1)[0]
-	primary.Pod = PodTerminated
-	s := w.observe()
+	primary.Pod = plan.PodTerminated
+	s := w.Observe()
 	replica.InSync = false
-	for _, a := range Next(s).Actions {
-		if a.Kind == Failover {
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Failover {
 			t.Errorf("%s before an election could be over", a.Mode)
 		}
 	}
 	answer(t, s, replica.Name).Replication.LinkDownSeconds = 20
-	if a := only(t, Next(s)); a.Kind != Failover || a.Node != replica.Name {
+	if a := only(t, plan.Next(s)); a.Kind != plan.Failover || a.Node != replica.Name {
 		t.Errorf("want the only copy to be promoted, got %+v", a)
 	}
-	primary.Pod = PodGone // it may come back
-	for _, a := range Next(s).Actions {
-		if a.Kind == Failover {
+	primary.Pod = plan.PodGone // it may come back
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Failover {
 			t.Errorf("%s of a copy that may be old, while a better one may come back", a.Mode)
 		}
 	}
@@ -83,10 +84,10 @@ func TestAReplicaOfAPrimaryWithoutSlotsIsNoCopyOfALostShard(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.settle()
 	primary, replica := w.primaryOf(1), w.replicasOf(1)[0]
-	s := w.servers[primary.Name]
-	s.slots = slots.Set{}
-	primary.Pod = PodTerminated
-	if a := only(t, Next(w.observe())); a.Kind != DeleteNode || a.Node != replica.Name {
+	s := w.Servers[primary.Name]
+	s.Slots = slots.Set{}
+	primary.Pod = plan.PodTerminated
+	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.DeleteNode || a.Node != replica.Name {
 		t.Errorf("want the copy of nothing to go, got %+v", a)
 	}
 }
@@ -96,8 +97,8 @@ func TestNoSlotsMoveWhileSomeHaveNoOwnerThatAnswers(t *testing.T) {
 	w.settle()
 	w.primaryOf(2).Terminating = true
 	for range 10 {
-		for _, a := range Next(w.observe()).Actions {
-			if a.Kind == MoveSlots {
+		for _, a := range plan.Next(w.Observe()).Actions {
+			if a.Kind == plan.MoveSlots {
 				t.Fatal(a.Reason)
 			}
 			w.do(a)
@@ -110,16 +111,16 @@ func TestALossIsFoundWithTheShardThatOwnedTheSlotsLast(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.settle()
 	last := w.primaryOf(1)
-	last.Pod = PodGone
-	w.observe()
-	w.state.Recorded[0], w.state.Recorded[1] = slots.All(), slots.Set{}
-	s := w.observe()
+	last.Pod = plan.PodGone
+	w.Observe()
+	w.State.Recorded[0], w.State.Recorded[1] = slots.All(), slots.Set{}
+	s := w.Observe()
 	s.Recorded = map[int32]slots.Set{0: slots.All()}
-	if awaited := AwaitedCopies(s); len(awaited) != 1 || !strings.Contains(awaited[0], last.Name) {
+	if awaited := plan.AwaitedCopies(s); len(awaited) != 1 || !strings.Contains(awaited[0], last.Name) {
 		t.Errorf("awaited copies %v, want %s", awaited, last.Name)
 	}
-	for _, a := range Next(s).Actions {
-		if a.Kind == Forget || a.Kind == ReplaceLost {
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Forget || a.Kind == plan.ReplaceLost {
 			t.Errorf("%s while %s may be alive", a.Kind, last.Name)
 		}
 	}
