@@ -93,7 +93,7 @@ func (w *world) changedNode(name string) { w.m.watch(objectNode, name) }
 func (w *world) changedPod(name string)  { w.m.watch(objectPod, name) }
 
 // deleteNode removes a ValkeyNode; its pod follows, as ownership wants it.
-func (w *world) deleteNode(name string) {
+func (w *world) deleteNode(name string, byManager bool) {
 	n := w.api.nodes[name]
 	if n == nil {
 		return
@@ -105,7 +105,7 @@ func (w *world) deleteNode(name string) {
 		if p == nil || p.owner != n.uid {
 			return
 		}
-		if p.process != nil && p.deleted == never {
+		if p.process != nil && p.deleted == never && byManager {
 			p.process.retired = true
 		}
 		w.deletePod(name, "its node was deleted")

@@ -37,7 +37,7 @@ func (m *manager) carryOut(o *observation, a plan.Action) (bool, error) {
 	case plan.CreateNode:
 		return true, m.createNode(a)
 	case plan.DeleteNode:
-		m.w.deleteNode(a.Node)
+		m.w.deleteNode(a.Node, true)
 		return true, nil
 	case plan.Activate:
 		return true, m.setLifecycle(a.Node, v1alpha1.LifecycleActive)
@@ -112,6 +112,7 @@ func (m *manager) createNode(a plan.Action) error {
 		image: m.w.wish.image, created: m.w.now}
 	m.w.truth.positions[a.Node] = a.Position
 	m.w.changedNode(a.Node)
+	m.w.truth.surges()
 	return nil
 }
 

@@ -21,9 +21,9 @@ type host struct {
 	// cases its kubelet reports nothing.
 	off, cut bool
 	// ready is the Ready condition of the Node object, registered whether there is
-	// one. sinceReady is when it was last set to true.
+	// one.
 	ready, registered bool
-	sinceReady        time.Duration
+	outages           int
 	// full hosts take no new pods.
 	full bool
 }

@@ -87,6 +87,8 @@ type server struct {
 	suspect bool
 	// retired is true once the manager itself has its pod deleted.
 	retired bool
+	// writtenOff servers were declared gone by somebody, although they run.
+	writtenOff bool
 	// changedReach is when it last became reachable or stopped being so.
 	changedReach time.Duration
 }

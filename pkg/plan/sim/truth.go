@@ -17,9 +17,22 @@ type truth struct {
 	wrong error
 	// faulty is whether something happened that may cost copies or writes.
 	faulty bool
+	// faultAt is when somebody or something last disturbed the cluster, never if
+	// nobody did.
+	faultAt time.Duration
+	// disrupted shards are those that the manager is working on.
+	disrupted map[int32]bool
 }
 
-func newTruth(w *world) *truth { return &truth{w: w, positions: map[string]plan.Position{}} }
+// fault notes that something besides the manager disturbs the cluster.
+func (t *truth) fault() { t.faultAt = t.w.now }
+
+// calm reports whether nothing but the manager disturbed the cluster for a while.
+func (t *truth) calm() bool { return t.faultAt == never || t.w.now-t.faultAt > 40*time.Second }
+
+func newTruth(w *world) *truth {
+	return &truth{w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]bool{}}
+}
 
 // violation notes that a check failed. The run ends with the first.
 func (t *truth) violation(check, format string, args ...any) {
