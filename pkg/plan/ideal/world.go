@@ -130,16 +130,20 @@ func (w *World) reply(n *plan.Node, s *Server) topology.Reply {
 	r.Replication = topology.Replication{Role: topology.RolePrimary, Offset: s.Offset}
 	if s.Primary != "" {
 		up := w.serving(s.Primary) && !s.Syncing
-		r.Replication = topology.Replication{Role: topology.RoleReplica, Offset: s.Offset, LinkUp: up, SyncInProgress: s.Syncing,
-			LinkDownSeconds: 3, HasLinkDownSeconds: !up}
+		r.Replication = topology.Replication{
+			Role: topology.RoleReplica, Offset: s.Offset, LinkUp: up, SyncInProgress: s.Syncing,
+			LinkDownSeconds: 3, HasLinkDownSeconds: !up,
+		}
 	}
 	return r
 }
 
 // row is the entry of a server in a viewer's table.
 func row(viewer *Server, n plan.Node, s *Server) topology.Member {
-	m := topology.Member{ID: s.ID, IP: n.PodIP, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
-		ConfigEpoch: s.Epoch, LinkUp: true, Slots: s.Slots, Myself: viewer == s}
+	m := topology.Member{
+		ID: s.ID, IP: n.PodIP, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
+		ConfigEpoch: s.Epoch, LinkUp: true, Slots: s.Slots, Myself: viewer == s,
+	}
 	if s.Primary != "" {
 		m.Role, m.PrimaryID = topology.RoleReplica, s.Primary
 	}
