@@ -134,6 +134,7 @@ func (s *server) promote(epoch uint64) {
 	s.w.say("server %s is promoted with epoch %d, whole=%v", s, epoch, s.whole)
 	s.self.primary, s.self.primaryID = true, ""
 	s.self.epoch = epoch
+	s.promotedAt = s.w.now
 	s.currentEpoch = max(s.currentEpoch, epoch)
 	if old != nil {
 		s.self.slots, old.slots, old.unclaimed = s.self.slots.Union(old.slots), slots.Set{}, slots.Set{}

@@ -48,11 +48,11 @@ func (m *manager) carryOut(o *observation, a plan.Action) (bool, error) {
 	if s == nil || !s.running || s.hung || !m.w.managerReaches(s) {
 		return true, errNotSent
 	}
-	return m.send(s, a)
+	return m.send(o, s, a)
 }
 
 // send is one command at one server.
-func (m *manager) send(s *server, a plan.Action) (bool, error) {
+func (m *manager) send(o *observation, s *server, a plan.Action) (bool, error) {
 	switch a.Kind {
 	case plan.SetConfigEpoch:
 		return true, s.setConfigEpoch(a.Epoch)
@@ -81,16 +81,26 @@ func (m *manager) send(s *server, a plan.Action) (bool, error) {
 		m.failovers[a.Position.Shard] = m.w.now
 		return true, s.failover(a.Mode)
 	case plan.MoveSlots:
-		return m.moveSlots(s, a)
+		return m.moveSlots(o, s, a)
 	}
 	return true, fmt.Errorf("no command for action %s", a.Kind)
 }
 
-// moveSlots starts a migration unless the source is still busy with one.
-func (m *manager) moveSlots(s *server, a plan.Action) (bool, error) {
+// moveSlots starts a migration unless the source is busy with one, or the target
+// gives slots away: a server that is source and target at once may crash.
+func (m *manager) moveSlots(o *observation, s *server, a plan.Action) (bool, error) {
+	target := m.server(o, a.Target)
+	if target == nil || !target.running || target.hung || !m.w.managerReaches(target) {
+		return true, errNotSent
+	}
+	for _, job := range target.migrations() {
+		if job.Export && !job.Done() {
+			return false, nil
+		}
+	}
 	jobs := s.migrations()
 	for _, job := range jobs {
-		if job.Export && !job.Done() {
+		if !job.Done() {
 			return false, nil
 		}
 	}
