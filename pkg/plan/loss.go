@@ -86,12 +86,17 @@ func (m *model) surviving(n Node) bool {
 func dropHollow(m *model) ([]Action, string) {
 	var actions []Action
 	for shard := range m.shardCount() {
-		if !m.Creating && m.belonging(shard).Intersect(m.lost).Empty() {
-			continue
+		_, served := m.owner(shard)
+		if served {
+			continue // they are told to follow the owner
 		}
+		owned := m.belonging(shard)
 		for _, n := range m.orphans(shard) {
-			primary, known := m.byNodeID(m.view(n).PrimaryID)
-			if m.surviving(n) || m.Creating && known && !primary.Proven() {
+			gone := m.buried(m.view(n).PrimaryID)
+			if !m.Creating && !owned.Empty() {
+				gone = !owned.Intersect(m.lost).Empty()
+			}
+			if !gone || m.surviving(n) {
 				continue
 			}
 			actions = append(actions, Action{Kind: DeleteNode, Node: n.Name, Position: n.Position,
@@ -99,6 +104,14 @@ func dropHollow(m *model) ([]Action, string) {
 		}
 	}
 	return actions, ""
+}
+
+// buried reports whether a member is known to run no more.
+func (m *model) buried(id string) bool {
+	if n, known := m.byNodeID(id); known {
+		return n.Proven()
+	}
+	return !m.View.Alive(id)
 }
 
 // belonging returns the slots of a shard: those that its nodes own by the word of
