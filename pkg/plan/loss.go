@@ -147,7 +147,9 @@ func (m *model) shardCount() int32 {
 // unserved returns the slots that no table gives to a node that answers. While
 // slots change hands source and target may both deny them, for they were not asked
 // at the same moment; others, or they of each other, say who has them.
-func (m *model) unserved() slots.Set {
+func (m *model) unserved() slots.Set { return m.free }
+
+func (m *model) withoutServer() slots.Set {
 	free := slots.All()
 	for _, viewer := range m.reachable() {
 		for id, row := range m.view(viewer).Knows {
