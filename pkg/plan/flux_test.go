@@ -266,3 +266,19 @@ func TestOfTwoGoodNodesInOnePositionOneLeaves(t *testing.T) {
 	}
 	w.check(2, 1)
 }
+
+// A scale-in that was taken back may leave one node of a shard whose primary is
+// leaving already.
+func TestAReplicaOfANodeThatLeavesIsGivenToTheNewPrimaryOfItsShard(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.settle()
+	first, last, replica := w.primaryOf(0), w.primaryOf(1), w.replicasOf(1)[0].Name
+	w.Servers[first.Name].Slots, w.Servers[last.Name].Slots = slots.All(), slots.Set{}
+	w.State.Recorded = nil
+	last.Lifecycle = v1alpha1.LifecycleLeaving
+	w.settle()
+	w.check(2, 1)
+	if w.node(replica).Lifecycle != v1alpha1.LifecycleActive {
+		t.Errorf("%s was not kept", replica)
+	}
+}

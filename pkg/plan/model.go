@@ -115,10 +115,13 @@ func (m *model) designated(shard int32) (Node, bool) {
 		}
 		if v := m.view(n); v != nil && v.Reachable && v.Role == topology.RoleReplica {
 			p, ok := m.View.ByID(v.PrimaryID)
-			if !ok || m.byName[p.Node].Position.Shard != shard {
-				return Node{}, false
+			switch {
+			case ok && m.byName[p.Node].Position.Shard == shard:
+				return m.byName[p.Node], true
+			case m.View.Owners[v.PrimaryID].Empty():
+				continue // a copy of nothing, which is to follow another
 			}
-			return m.byName[p.Node], true
+			return Node{}, false
 		}
 		if !found {
 			first, found = n, true
