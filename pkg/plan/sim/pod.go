@@ -219,7 +219,11 @@ func (w *world) cleanUp(p *podObject) {
 	if p.process == nil || !p.process.running {
 		return
 	}
-	w.after(w.between(10*time.Millisecond, 2*time.Second), func() {
+	most := 2 * time.Second
+	if w.chance(0.3) {
+		most = 25 * time.Second // a kubelet that has much to do
+	}
+	w.after(w.between(10*time.Millisecond, most), func() {
 		switch {
 		case !p.process.running:
 		case p.host.isolated():
