@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -166,8 +167,8 @@ func forgetDead(m *model) ([]Action, string) {
 	}
 	var actions []Action
 	for _, viewer := range m.reachable() {
-		for _, member := range sortedMembers(m.view(viewer).Knows) {
-			if alive[member.ID] || member.Myself || m.needed(member.ID) {
+		for _, member := range strangers(m.view(viewer).Knows, alive) {
+			if member.Myself || m.needed(member.ID) {
 				continue
 			}
 			if m.view(viewer).PrimaryID == member.ID {
@@ -225,16 +226,14 @@ func (m *model) needed(id string) bool {
 	return false
 }
 
-func sortedMembers(rows map[string]topology.Member) []topology.Member {
-	out := make([]topology.Member, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b topology.Member) int {
-		if a.ID < b.ID {
-			return -1
+// strangers returns the members that are not among the living, sorted by ID.
+func strangers(rows map[string]topology.Member, alive map[string]bool) []topology.Member {
+	var out []topology.Member
+	for id, r := range rows {
+		if !alive[id] {
+			out = append(out, r)
 		}
-		return 1
-	})
+	}
+	slices.SortFunc(out, func(a, b topology.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
