@@ -210,6 +210,9 @@ func (m *model) needed(id string) bool {
 	if giving, taking, _ := m.migrating(); giving[id] || taking[id] {
 		return true
 	}
+	if dead, known := m.byNodeID(id); known && m.unheard(dead.Position.Shard) {
+		return true // the one that does not answer may follow it
+	}
 	given := m.lost
 	for _, n := range m.reachable() {
 		given = given.Union(m.view(n).Knows[m.view(n).ID].Slots)
@@ -224,6 +227,15 @@ func (m *model) needed(id string) bool {
 		}
 	}
 	return false
+}
+
+// unheard reports whether a node of a shard runs, but does not answer.
+func (m *model) unheard(shard int32) bool {
+	return slices.ContainsFunc(m.nodes, func(n Node) bool {
+		v := m.view(n)
+		return n.Position.Shard == shard && n.Pod == PodRunning && !n.Dead() &&
+			n.Lifecycle == v1alpha1.LifecycleActive && (v == nil || !v.Reachable)
+	})
 }
 
 // strangers returns the members that are not among the living, sorted by ID.

@@ -226,6 +226,7 @@ func Next(s State) Decision {
 		retireDead,
 		rebalance,
 		retireSurplus,
+		waitForPositions,
 		waitForPrimaries,
 		roll,
 	} {
