@@ -100,6 +100,9 @@ func (m *model) mode(id string, lost Node, known bool, replica Node) (FailoverMo
 		if proven {
 			return Force, fmt.Sprintf("primary %s is dead%s", name, detail(lost))
 		}
+		if r := m.view(replica).Replication; !r.LinkUp && r.LinkDownSeconds >= int64(electionMissed/time.Second) && !m.View.Alive(id) && !m.mayServe(id) {
+			return Force, fmt.Sprintf("primary %s is gone for longer than an election takes, and the servers elected nobody", name)
+		}
 		return "", ""
 	}
 	if proven {
@@ -165,6 +168,10 @@ func (m *model) suspectedByAll(id string) bool {
 // electionOver is when the servers would have elected a replica by themselves: the
 // node timeout, the vote of the majority, and the longest delay.
 const electionOver = 15 * time.Second
+
+// electionMissed is when the servers' own election is given up: a replica whose link
+// is down for long does not stand for it any more, and tries again only seldom.
+const electionMissed = 30 * time.Second
 
 // best returns the replica of a primary that may be promoted: it was in sync
 // (its readiness gate), it holds a whole copy, and of those it has the greatest

@@ -1,7 +1,9 @@
 package plan_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,5 +226,77 @@ func TestADeadMemberIsNotForgottenWhileOneOfItsShardDoesNotAnswer(t *testing.T) 
 		if a.Kind == plan.Forget {
 			t.Error(a.Reason)
 		}
+	}
+}
+
+func TestAnOlderCopyIsLeftToTheUser(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	replica := w.replicasOf(1)[0].Name
+	w.primaryOf(1).Pod = plan.PodTerminated
+	s := w.Observe()
+	r := answer(t, s, replica)
+	r.Replication.LinkUp, r.Replication.HasLinkDownSeconds, r.Replication.LinkDownSeconds, r.Keys = false, true, -1, 5
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.DeleteNode && a.Node == replica || a.Kind == plan.ReplaceLost || a.Kind == plan.Failover {
+			t.Errorf("%s: %s", a.Kind, a.Reason)
+		}
+	}
+	if awaited := plan.AwaitedCopies(s); len(awaited) != 1 || !strings.Contains(awaited[0], replica) {
+		t.Errorf("nothing says that %s holds an older copy: %v", replica, awaited)
+	}
+	s.LossAccepted = true
+	if a := only(t, plan.Next(s)); a.Kind != plan.DeleteNode || a.Node != replica {
+		t.Errorf("want it to go once its loss is accepted, got %+v", a)
+	}
+}
+
+func TestTheServersElectionIsNotWaitedForForever(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	primary, replica := w.primaryOf(1), w.replicasOf(1)[0].Name
+	primary.Pod, primary.Silent = plan.PodGone, time.Minute
+	s := w.Observe()
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Failover {
+			t.Errorf("%s although the election may be on", a.Mode)
+		}
+	}
+	answer(t, s, replica).Replication.LinkDownSeconds = 40
+	if a := only(t, plan.Next(s)); a.Kind != plan.Failover || a.Mode != plan.Force {
+		t.Errorf("want FORCE, got %+v", a)
+	}
+}
+
+func TestAReplacementThatWasElectedIsNotTakenBack(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	n := w.replicasOf(1)[0]
+	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-twin", Position: n.Position, Reason: "a roll"})
+	w.node("c-twin").Outdated = "image"
+	s := w.Observe()
+	for i := range s.Replies {
+		if s.Replies[i].Node == "c-twin" {
+			s.Replies[i] = reply{Node: "c-twin", ID: w.Servers["c-twin"].ID, Err: errors.New("timeout")}
+		}
+	}
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.DeleteNode && a.Node == "c-twin" {
+			t.Errorf("%s while nobody knows what it has become", a.Reason)
+		}
+	}
+}
+
+// A node that died right after it took slots leaves others that never heard of it.
+func TestALossIsFoundAlthoughSomebodyHasAnOldTable(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	dead, witness, former := w.primaryOf(0), w.primaryOf(1).Name, w.primaryOf(2).Name
+	moved := slots.FromRanges(slots.Range{Start: 0, End: 99})
+	dead.Pod = plan.PodTerminated
+	s := w.Observe()
+	w.says(s, witness, former, w.Servers[former].Slots.Union(moved))
+	if a := plan.Next(s).Actions; len(a) == 0 || a[0].Kind != plan.Forget || a[0].TargetID != w.Servers[dead.Name].ID {
+		t.Errorf("want the dead owner to be forgotten, got %v", a)
 	}
 }

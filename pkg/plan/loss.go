@@ -24,6 +24,9 @@ func (m *model) lostSlots(shard int32) (slots.Set, string) {
 	if slices.ContainsFunc(m.orphans(shard), m.surviving) {
 		return slots.Set{}, "" // it is to be promoted
 	}
+	if n, ok := m.olderCopy(shard); ok {
+		return gone, fmt.Sprintf("node %s holds an older copy of shard %d, which was not in sync", n.Name, shard)
+	}
 	if id, stranger := m.stranger(gone); stranger {
 		return gone, fmt.Sprintf("member %s belongs to no node, but still serves slots of shard %d", id, shard)
 	}
@@ -82,6 +85,18 @@ func (m *model) surviving(n Node) bool {
 	return v.Replication.HasCopy() && !m.View.Owners[v.PrimaryID].Empty()
 }
 
+// olderCopy returns a replica that never was in sync with the primary that was
+// lost, but holds keys from before. Nobody but the user may decide that they are
+// worth nothing.
+func (m *model) olderCopy(shard int32) (Node, bool) {
+	for _, n := range m.orphans(shard) {
+		if !m.surviving(n) && m.view(n).Keys > 0 {
+			return n, true
+		}
+	}
+	return Node{}, false
+}
+
 // dropHollow deletes replicas that hold no copy and whose primary never returns:
 // they can neither be promoted nor forget it, and stand in the way of a new one.
 func dropHollow(m *model) ([]Action, string) {
@@ -97,7 +112,7 @@ func dropHollow(m *model) ([]Action, string) {
 			if !m.Creating && !owned.Empty() {
 				gone = !owned.Intersect(m.lost).Empty()
 			}
-			if !gone || m.surviving(n) {
+			if !gone || m.surviving(n) || m.view(n).Keys > 0 && !m.LossAccepted && !m.Creating {
 				continue
 			}
 			actions = append(actions, Action{Kind: DeleteNode, Node: n.Name, Position: n.Position,
@@ -145,16 +160,18 @@ func (m *model) shardCount() int32 {
 	return count
 }
 
-// unserved returns the slots that no table gives to a node that answers. While
-// slots change hands source and target may both deny them, for they were not asked
-// at the same moment; others, or they of each other, say who has them.
+// unserved returns the slots that no node that answers has, by its own word or by
+// newer word of another. While slots change hands source and target may both deny
+// them, for they were not asked at the same moment; then the source knows the target
+// with a higher config epoch than it had itself when it was asked.
 func (m *model) unserved() slots.Set { return m.free }
 
 func (m *model) withoutServer() slots.Set {
 	free := slots.All()
 	for _, viewer := range m.reachable() {
 		for id, row := range m.view(viewer).Knows {
-			if v, ok := m.View.ByID(id); ok && v.Reachable && !row.Slots.Empty() {
+			v, ok := m.View.ByID(id)
+			if ok && v.Reachable && !row.Slots.Empty() && (row.Myself || row.ConfigEpoch > v.ConfigEpoch) {
 				free = free.Minus(row.Slots)
 			}
 		}

@@ -88,16 +88,25 @@ func recall(m *model) ([]Action, string) {
 			continue
 		}
 		owned := self.Slots
-		if self.Role == topology.RoleReplica && reply.Replication.HasCopy() {
+		if self.Role == topology.RoleReplica {
+			if !reply.Replication.HasCopy() || m.mayServe(self.PrimaryID) || slices.ContainsFunc(m.orphans(n.Position.Shard), m.surviving) {
+				continue
+			}
 			owned = slotsOf(reply, self.PrimaryID)
 		}
-		if last := owned.Intersect(unserved); !last.Empty() && !slices.ContainsFunc(m.orphans(n.Position.Shard), m.surviving) {
+		if last := owned.Intersect(unserved); !last.Empty() {
 			actions = append(actions, Action{Kind: Activate, Node: n.Name, Position: n.Position,
 				Reason: fmt.Sprintf("node %s was to leave, but is the only one that has slots %s", n.Name, last)})
 		}
 	}
 	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Node, b.Node) })
 	return actions, ""
+}
+
+// mayServe reports whether a member was not silent for long enough to be given up.
+func (m *model) mayServe(id string) bool {
+	n, known := m.byNodeID(id)
+	return known && !n.Dead() && n.Silent < nodeTimeout
 }
 
 // slotsOf returns the slots of a member in the table of a node.
@@ -125,6 +134,9 @@ func retireSurplus(m *model) ([]Action, string) {
 			continue
 		}
 		if v := m.View.Nodes[n.Name]; v != nil && v.Reachable && !v.Slots.Empty() {
+			if actions, waiting := waitForPositions(m); waiting != "" {
+				return actions, waiting // one disruption at a time
+			}
 			return m.handOver(n)
 		}
 		switch {

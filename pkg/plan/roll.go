@@ -105,9 +105,10 @@ func dropObsolete(m *model) ([]Action, string) {
 	return actions, ""
 }
 
-// served reports whether another living node has a joining node's position.
+// served reports whether another living node has a joining node's position, and the
+// joining one has become nothing that is needed.
 func (m *model) served(n Node) bool {
-	if v := m.view(n); v != nil && v.Reachable && !v.Slots.Empty() {
+	if v := m.view(n); v == nil || !v.Reachable || !m.View.Owners[n.NodeID].Empty() || !v.Slots.Empty() {
 		return false
 	}
 	for _, other := range m.live() {
