@@ -105,7 +105,7 @@ func (t *truth) leaves(o *observation, a plan.Action) {
 func (t *truth) deletes(a plan.Action) {
 	s, ok := t.w.process(a.Node)
 	n := t.w.api.nodes[a.Node]
-	if !ok || n == nil || s.hung || s.host.isolated() || !t.w.api.status.active || s.changedReach > 0 && t.w.now-s.changedReach < nodeTimeout {
+	if t.w.wish.lossAccepted || !ok || n == nil || s.hung || s.host.isolated() || !t.w.api.status.active || s.changedReach > 0 && t.w.now-s.changedReach < nodeTimeout {
 		return
 	}
 	if !t.w.managerReaches(s) {
@@ -117,9 +117,14 @@ func (t *truth) deletes(a plan.Action) {
 	if !s.isReplica() && !s.self.slots.Empty() {
 		t.violation("no deletion of a primary", "%s owns %d slots", s, s.self.slots.Len())
 	}
-	if n.lifecycle == v1alpha1.LifecycleActive && t.w.wished(n.position) && s.whole && s.repl.up {
+	if n.lifecycle == v1alpha1.LifecycleActive && t.w.wished(n.position) && s.whole && s.repl.up && t.serves(s.repl.from) {
 		t.violation("no deletion of a copy", "%s is in sync and wished", s)
 	}
+}
+
+// serves reports whether a server owns slots by its own word.
+func (t *truth) serves(s *server) bool {
+	return s != nil && s.running && !s.isReplica() && !s.self.slots.Empty()
 }
 
 // cutOff checks that a manager that is cut off from most nodes deletes none.

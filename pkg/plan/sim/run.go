@@ -125,6 +125,7 @@ func (w *world) askHuman() {
 		w.say("the user accepts the loss: %s", awaited[0])
 		w.stats.count("loss accepted by the user")
 		w.wish.lossAccepted = true
+		w.truth.accepted()
 		return
 	}
 	w.say("the user deletes the pod of %s, which hangs", hung)

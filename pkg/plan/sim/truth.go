@@ -109,6 +109,19 @@ func (t *truth) gone(s *server) {
 	})
 }
 
+// accepted excuses what the user accepts to be lost: all that no primary serves.
+func (t *truth) accepted() {
+	for id, wr := range t.writes {
+		served := false
+		for _, s := range t.w.servers {
+			served = served || t.serves(s) && !s.suspect && t.member(s) && s.self.slots.Contains(wr.slot) && s.data.has(id)
+		}
+		if !served {
+			t.excuse(id)
+		}
+	}
+}
+
 // ending reports whether a server is about to go, whoever wants it to.
 func (t *truth) ending(s *server) bool {
 	return s.stopping || s.writtenOff || !t.member(s)
