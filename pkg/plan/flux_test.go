@@ -200,3 +200,14 @@ func TestAClusterIsNotCompleteWhileAPositionHasNoNode(t *testing.T) {
 		}
 	}
 }
+
+func TestAReplicaOfAReplicaIsGivenToThePrimary(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.settle()
+	old, replicas := w.primaryOf(0).Name, w.replicasOf(0)
+	w.promote(replicas[0].Name)
+	w.Servers[replicas[1].Name].Primary = w.Servers[old].ID
+	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.Replicate || a.Node != replicas[1].Name || a.Target != replicas[0].Name {
+		t.Errorf("want %s to follow %s, got %+v", replicas[1].Name, replicas[0].Name, a)
+	}
+}

@@ -92,11 +92,12 @@ func replicate(m *model) ([]Action, string) {
 	return actions, ""
 }
 
-// follows reports whether a replica follows some living node of its own shard;
-// the servers settle by themselves who of them is the primary.
+// follows reports whether a replica follows some living primary of its own shard;
+// the servers settle by themselves who of several is the one. A replica of a replica
+// has missed a failover.
 func (m *model) follows(v *topology.NodeView) bool {
 	p, ok := m.View.ByID(v.PrimaryID)
-	if !ok || !p.Reachable {
+	if !ok || !p.Reachable || p.Role != topology.RolePrimary {
 		return false
 	}
 	return m.byName[p.Node].Position.Shard == m.byName[v.Node].Position.Shard
