@@ -54,11 +54,15 @@ func (s *server) follow() {
 	if !s.running || s.hung || !s.isReplica() {
 		return
 	}
+	r := s.row(s.self.primaryID)
+	if r != nil && !r.primary {
+		s.primaryMoved(r)
+		r = s.row(s.self.primaryID)
+	}
 	if s.repl.up || s.repl.syncing {
 		s.checkLink()
 		return
 	}
-	r := s.row(s.self.primaryID)
 	if r == nil || !s.w.talks(s, r.peer) {
 		return
 	}

@@ -14,6 +14,9 @@ import (
 // wait, and time to do the rest.
 const patience = 20 * time.Minute
 
+// mostEvents is more than any life has: one with more goes round in circles.
+const mostEvents = 5_000_000
+
 // Result of a run.
 type Result struct {
 	Seed uint64
@@ -28,13 +31,15 @@ type Result struct {
 func Run(seed uint64, opt Options) Result {
 	w := newWorld(seed, opt)
 	w.begin()
+	events := 0
 	for w.truth.wrong == nil && !w.done {
 		if w.now > w.deadline() {
 			w.truth.violation("converges", "after %s without a fault: %s", patience, w.standing())
 			break
 		}
-		if !w.step() {
-			w.truth.violation("converges", "nothing happens any more")
+		events++
+		if !w.step() || events > mostEvents {
+			w.truth.violation("converges", "nothing happens any more, or too much: %d events", events)
 		}
 	}
 	w.stats.Virtual = w.now
