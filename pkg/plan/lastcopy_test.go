@@ -215,6 +215,12 @@ func TestANodeThatWasGivenSlotsBeforeItJoinedIsWaitedFor(t *testing.T) {
 	if awaited := plan.AwaitedCopies(s); len(awaited) != 1 {
 		t.Errorf("awaited copies %v, want %s", awaited, n.Name)
 	}
+	for i := range s.Replies { // even when nobody else has heard of it
+		s.Replies[i].Members = slices.DeleteFunc(s.Replies[i].Members, func(m topology.Member) bool { return m.ID == w.Servers[n.Name].ID })
+	}
+	if awaited := plan.AwaitedCopies(s); len(awaited) != 1 {
+		t.Errorf("awaited copies %v, want %s", awaited, n.Name)
+	}
 }
 
 func TestADeadMemberIsNotForgottenWhileOneOfItsShardDoesNotAnswer(t *testing.T) {

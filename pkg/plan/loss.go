@@ -38,13 +38,13 @@ func (m *model) lostSlots(shard int32) (slots.Set, string) {
 
 // awaitedCopy returns a node of a shard that does not answer and may have a copy
 // all the same. One that never joined has none, unless its gate says otherwise or
-// it was given slots.
+// it was given slots; once its pod is gone nobody can tell.
 func (m *model) awaitedCopy(shard int32) (Node, bool) {
 	for _, n := range m.nodes {
 		v := m.view(n)
 		switch {
 		case n.Position.Shard != shard || n.Proven() || v != nil && v.Reachable:
-		case n.Lifecycle == v1alpha1.LifecycleJoining && !n.InSync && m.View.Owners[n.NodeID].Empty():
+		case n.NodeID == "" || n.Lifecycle == v1alpha1.LifecycleJoining && !n.InSync && n.Pod != PodGone && m.View.Owners[n.NodeID].Empty():
 		default:
 			return n, true
 		}
