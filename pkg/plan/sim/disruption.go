@@ -62,7 +62,8 @@ func (t *truth) disrupts(shard int32, what string) {
 			before = append(before, other)
 		}
 	}
-	if len(before) > 0 {
+	justNow := t.faultAt != never && t.w.now-t.faultAt < nodeTimeout // it may not have seen it yet
+	if len(before) > 0 && !justNow {
 		slices.Sort(before)
 		t.violation("one shard at a time", "%s disrupts shard %d while shard %d is not intact", what, shard, before[0])
 	}
