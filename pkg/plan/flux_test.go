@@ -211,3 +211,25 @@ func TestAReplicaOfAReplicaIsGivenToThePrimary(t *testing.T) {
 		t.Errorf("want %s to follow %s, got %+v", replicas[1].Name, replicas[0].Name, a)
 	}
 }
+
+func TestAHandoverNamesItsShardAndIsNotAskedForTwice(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.settle()
+	for _, n := range w.replicasOf(1) {
+		if n.Position.Index == 2 {
+			w.promote(n.Name)
+			break
+		}
+	}
+	w.State.Target.ReplicasPerShard = 1
+	s := w.Observe()
+	if a := only(t, plan.Next(s)); a.Kind != plan.Failover || a.Position.Shard != 1 {
+		t.Errorf("want a failover of shard 1, got %+v", a)
+	}
+	s.Failovers = map[int32]time.Duration{1: time.Second}
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Failover {
+			t.Error("a second failover is asked for while the first may be under way")
+		}
+	}
+}
