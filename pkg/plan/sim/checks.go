@@ -37,7 +37,12 @@ func (t *truth) about(o *observation, a plan.Action) {
 	switch a.Kind {
 	case plan.Forget:
 		t.forgets(a)
+	case plan.CreateNode:
+		t.creates(a)
+	case plan.MoveSlots:
+		t.moves(o, a)
 	case plan.Failover:
+		t.asks(o, a)
 		if s != nil && s.running {
 			t.promotes(s, a)
 			t.handsOver(s, a)

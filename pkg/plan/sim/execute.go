@@ -20,6 +20,9 @@ var (
 func (m *manager) execute(o *observation, a plan.Action) (bool, error) {
 	m.w.stats.count("action " + string(a.Kind) + string(a.Mode))
 	m.w.truth.about(o, a)
+	if a.Kind == plan.Failover {
+		m.failovers[a.Position.Shard] = m.w.now
+	}
 	if m.w.chance(m.w.quirks.commandErrors) {
 		m.w.stats.count("command failed")
 		return true, errNotSent
@@ -78,7 +81,6 @@ func (m *manager) send(o *observation, s *server, a plan.Action) (bool, error) {
 		}
 		return true, s.forget(a.TargetID)
 	case plan.Failover:
-		m.failovers[a.Position.Shard] = m.w.now
 		return true, s.failover(a.Mode)
 	case plan.MoveSlots:
 		return m.moveSlots(o, s, a)

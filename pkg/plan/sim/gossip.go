@@ -45,6 +45,7 @@ func (s *server) exchange(r *row) {
 		if !peer.running || !s.w.connected(s, peer) && s.w.now-r.heard > nodeTimeout/2 {
 			s.connect(r, false)
 		}
+		s.mismatch(r)
 		return
 	}
 	r.heard = s.w.now
@@ -63,6 +64,19 @@ func (s *server) exchange(r *row) {
 	if news || s.flags() || peer.flags() {
 		s.gossipFrom(peer)
 		peer.gossipFrom(s)
+	}
+}
+
+// mismatch notes that another server answers at a member's address: its ID differs,
+// so the member is taken to have failed and its address is dropped.
+func (s *server) mismatch(r *row) {
+	if r.noaddr || r.peer.running {
+		return
+	}
+	if other := s.w.at(r.peer.ip); other != nil && s.w.talks(s, other) {
+		r.noaddr = true
+		s.changed()
+		s.failed(r)
 	}
 }
 
@@ -97,12 +111,7 @@ func (s *server) stranger(from *server) {
 // meet is CLUSTER MEET: both sides get to know each other by a handshake, which is
 // given up after the node timeout.
 func (s *server) meet(ip string) {
-	var peer *server
-	for _, other := range s.w.servers {
-		if other.ip == ip {
-			peer = other
-		}
-	}
+	peer := s.w.at(ip)
 	if peer == nil || peer == s {
 		return
 	}

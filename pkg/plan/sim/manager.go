@@ -182,10 +182,29 @@ func (m *manager) pass() {
 func (m *manager) next(o *observation) plan.Decision {
 	state := m.state(o)
 	m.lastState = &state
+	next := plan.Next
 	if f := m.w.opt.Hooks.Next; f != nil {
-		return f(state)
+		next = f
 	}
-	return plan.Next(state)
+	d := next(state)
+	if d.Complete && m.w.wish.handover != 0 {
+		return m.serveRequest(state)
+	}
+	return d
+}
+
+// serveRequest answers the user's request for a failover, once.
+func (m *manager) serveRequest(state plan.State) plan.Decision {
+	shard := m.w.wish.handover - 1
+	m.w.wish.handover = 0
+	a, err := plan.Handover(state, shard, "")
+	if err != nil {
+		m.w.say("manager refuses a failover: %v", err)
+		m.w.stats.count("request refused")
+		return plan.Next(state)
+	}
+	m.w.stats.count("request served")
+	return plan.Decision{Actions: []plan.Action{a}}
 }
 
 // act carries out the actions of a decision, all at once, each at its own pace.

@@ -36,7 +36,7 @@ func (m *manager) fingerprint(o *observation) uint64 {
 			maphash.WriteComparable(&h, v)
 		}
 	}
-	write(o.target, o.creating, m.w.wish.lossAccepted, m.w.wish.image)
+	write(o.target, o.creating, m.w.wish.lossAccepted, m.w.wish.image, m.w.wish.handover)
 	for _, shard := range slices.Sorted(maps.Keys(m.failovers)) {
 		if ago := m.w.now - m.failovers[shard]; ago < 2*manualTimeout {
 			write(shard, coarse(ago))

@@ -16,6 +16,7 @@ var operations = []operation{
 	{name: "roll to a bad image and revert", weight: 3, gentle: true, run: rollToBadImage},
 	{name: "delete a pod", weight: 5, gentle: true, run: deleteAPod},
 	{name: "kill the manager", weight: 4, gentle: true, run: killTheManager},
+	{name: "ask for a failover", weight: 3, gentle: true, run: askForFailover},
 	{name: "caches fall behind", weight: 3, gentle: true, run: slowWatches},
 	{name: "no room for pods", weight: 2, gentle: true, run: noRoom},
 	{name: "cut off the manager", weight: 3, gentle: true, run: cutOffTheManager},
@@ -158,6 +159,18 @@ func killTheManager(w *world, done func()) bool {
 	}
 	w.m.crash("somebody kills it")
 	w.after(12*time.Second, done)
+	return true
+}
+
+// askForFailover is a request of the plugin, which the manager serves once the
+// cluster is well.
+func askForFailover(w *world, done func()) bool {
+	if w.wish.handover != 0 {
+		return false
+	}
+	w.wish.handover = 1 + w.rand.Int32N(w.wish.shards)
+	w.m.wake(5 * time.Millisecond)
+	w.after(time.Second, done)
 	return true
 }
 

@@ -104,11 +104,33 @@ func (w *world) start(p *podObject) {
 		w.changedPod(p.name)
 		return
 	}
-	w.api.ips++
-	ip := fmt.Sprintf("10.0.%d.%d", w.api.ips/250, 1+w.api.ips%250)
+	ip := w.address()
 	p.process = w.newServer(p.name, ip, p.host)
 	w.say("pod %s: server %s starts on %s at %s", p.name, short(p.process.id), p.host.name, ip)
 	w.report(p, func() { p.phase, p.ip = plan.PodRunning, ip })
+}
+
+// address gives out an IP: a new one, or at times that of a process that ended.
+func (w *world) address() string {
+	if w.chance(0.15) && len(w.servers) > 0 {
+		old := w.servers[w.rand.IntN(len(w.servers))]
+		if !old.running && w.at(old.ip) == nil {
+			w.stats.count("address used again")
+			return old.ip
+		}
+	}
+	w.api.ips++
+	return fmt.Sprintf("10.0.%d.%d", w.api.ips/250, 1+w.api.ips%250)
+}
+
+// at returns the server that runs at an IP, nil if there is none.
+func (w *world) at(ip string) *server {
+	for _, s := range w.servers {
+		if s.running && s.ip == ip {
+			return s
+		}
+	}
+	return nil
 }
 
 // report lets the kubelet write a pod's status a moment later, if it can.

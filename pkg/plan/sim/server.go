@@ -33,7 +33,9 @@ type row struct {
 	// unclaimed are slots that the member itself no longer claims.
 	unclaimed   slots.Set
 	pfail, fail bool
-	failedAt    time.Duration
+	// noaddr is true once another server answers at the member's address.
+	noaddr   bool
+	failedAt time.Duration
 	// heard is when the member last answered; link whether there is a connection.
 	heard time.Duration
 	link  bool
@@ -345,7 +347,7 @@ func (s *server) members() []topology.Member {
 
 func (s *server) member(r *row) topology.Member {
 	m := topology.Member{ID: r.id, IP: r.peer.ip, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
-		ConfigEpoch: r.epoch, LinkUp: r.link, Slots: r.slots, Myself: r == s.self, PFail: r.pfail && !r.fail, Failed: r.fail}
+		ConfigEpoch: r.epoch, LinkUp: r.link, Slots: r.slots, Myself: r == s.self, PFail: r.pfail && !r.fail, Failed: r.fail, NoAddr: r.noaddr}
 	if !r.primary {
 		m.Role, m.PrimaryID = topology.RoleReplica, r.primaryID
 		if p := s.row(r.primaryID); p != nil {

@@ -101,7 +101,7 @@ func exercised() []string {
 		"action Activate", "action Forget", "action MoveSlots", "action Failover", "action FailoverFORCE",
 		"action FailoverTAKEOVER", "action ReplaceLost", "action Leave", "action DeleteNode",
 		"command failed", "reply lost", "manager crash", "promotion", "election lost", "manual failover timed out",
-		"slots migrated", "migration failed", "full sync broken", "pod unschedulable", "bad image", "schedule gentle",
+		"slots migrated", "migration failed", "full sync broken", "pod unschedulable", "bad image", "schedule gentle", "address used again", "request served",
 		"loss accepted by the user",
 	}
 	for _, op := range operations {

@@ -21,6 +21,9 @@ type truth struct {
 	// faultAt is when somebody or something last disturbed the cluster, never if
 	// nobody did.
 	faultAt time.Duration
+	// asked are the last failovers, by shard; created is when nodes were, by position.
+	asked   map[int32]asking
+	created map[plan.Position][]time.Duration
 	// replicas that each shard is to have by what the user and the manager want.
 	replicas int
 	// disrupted shards are those that the manager is working on, each with the pass
@@ -35,7 +38,8 @@ func (t *truth) fault() { t.faultAt = t.w.now }
 func (t *truth) calm() bool { return t.faultAt == never || t.w.now-t.faultAt > 40*time.Second }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]int{}}
+	return &truth{w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]int{},
+		asked: map[int32]asking{}, created: map[plan.Position][]time.Duration{}}
 }
 
 // violation notes that a check failed. The run ends with the first.

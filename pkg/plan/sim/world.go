@@ -34,6 +34,8 @@ type wish struct {
 	image image
 	// lossAccepted is the user's acknowledgement that lost data is lost.
 	lossAccepted bool
+	// handover is the shard that the user asks to be failed over, plus one.
+	handover int32
 }
 
 // image is a generation of what rolls: image, resources, placement.

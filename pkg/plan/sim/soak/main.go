@@ -20,10 +20,11 @@ func main() {
 	keep := flag.Bool("keep-going", false, "go on after a failure")
 	flag.Parse()
 	debug.SetGCPercent(800) // much garbage, little that lives
-	if *seed != 0 {
-		replay(*seed, *trace)
-		return
-	}
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "seed" {
+			replay(*seed, *trace)
+		}
+	})
 	var stats sim.Stats
 	failed := 0
 	start := time.Now()
@@ -45,7 +46,7 @@ func main() {
 	}
 }
 
-// replay runs one seed.
+// replay runs one seed and exits.
 func replay(seed uint64, trace bool) {
 	opt := sim.Options{}
 	if trace {
@@ -56,6 +57,7 @@ func replay(seed uint64, trace bool) {
 		os.Exit(1)
 	}
 	fmt.Println("no check failed")
+	os.Exit(0)
 }
 
 func print(stats sim.Stats, took time.Duration) {
