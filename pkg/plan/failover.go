@@ -56,8 +56,10 @@ func handOverTerminating(m *model) ([]Action, string) {
 		if !ok || m.View.Owners[n.NodeID].Empty() {
 			continue
 		}
-		actions = append(actions, Action{Kind: Failover, Node: replica.Name, Position: n.Position, Target: n.Name, Mode: Graceful,
-			Reason: fmt.Sprintf("primary %s was told to stop, replica %s takes over shard %d", n.Name, replica.Name, n.Position.Shard)})
+		actions = append(actions, Action{
+			Kind: Failover, Node: replica.Name, Position: n.Position, Target: n.Name, Mode: Graceful,
+			Reason: fmt.Sprintf("primary %s was told to stop, replica %s takes over shard %d", n.Name, replica.Name, n.Position.Shard),
+		})
 	}
 	return actions, ""
 }
@@ -82,8 +84,10 @@ func promote(m *model) ([]Action, string) {
 			continue
 		}
 		forced = forced || mode == Force
-		actions = append(actions, Action{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: lost.Name, Mode: mode,
-			Reason: fmt.Sprintf("%s; replica %s takes over shard %d", why, replica.Name, replica.Position.Shard)})
+		actions = append(actions, Action{
+			Kind: Failover, Node: replica.Name, Position: replica.Position, Target: lost.Name, Mode: mode,
+			Reason: fmt.Sprintf("%s; replica %s takes over shard %d", why, replica.Name, replica.Position.Shard),
+		})
 	}
 	return actions, ""
 }
@@ -148,7 +152,8 @@ func (m *model) majority(replica Node) bool {
 		voters++
 		n, known := m.byNodeID(id)
 		v, seen := m.View.ByID(id)
-		if m.View.Alive(id) && !(known && n.Proven()) && !(seen && v.Isolated) {
+		dead, cutOff := known && n.Proven(), seen && v.Isolated
+		if m.View.Alive(id) && !dead && !cutOff {
 			alive++
 		}
 	}
@@ -215,6 +220,9 @@ func Handover(s State, shard int32, node string) (Action, error) {
 	if !ok {
 		return Action{}, fmt.Errorf("shard %d has no primary that answers", shard)
 	}
+	if m.asked(shard) {
+		return Action{}, fmt.Errorf("a failover of shard %d is under way, ask again in %s", shard, FailoverTimeout)
+	}
 	replica, ok := m.best(m.view(primary).ID, true)
 	if node != "" {
 		replica, ok = m.byName[node]
@@ -231,8 +239,10 @@ func Handover(s State, shard int32, node string) (Action, error) {
 	if !ok {
 		return Action{}, fmt.Errorf("shard %d has no replica in sync", shard)
 	}
-	return Action{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: primary.Name, Mode: Graceful,
-		Reason: fmt.Sprintf("a failover was asked for: replica %s takes over shard %d from %s", replica.Name, shard, primary.Name)}, nil
+	return Action{
+		Kind: Failover, Node: replica.Name, Position: replica.Position, Target: primary.Name, Mode: Graceful,
+		Reason: fmt.Sprintf("a failover was asked for: replica %s takes over shard %d from %s", replica.Name, shard, primary.Name),
+	}, nil
 }
 
 // Primary returns the node that owns a shard's slots.

@@ -48,8 +48,10 @@ func TestNobodyLeavesWhileSlotsAreOnTheirWay(t *testing.T) {
 	w.State.Target.Shards = 2
 	s := w.Observe()
 	s.Recorded = map[int32]slots.Set{}
-	job := topology.Migration{Export: true, SourceID: w.Servers[first].ID, TargetID: w.Servers[last].ID,
-		Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting"}
+	job := topology.Migration{
+		Export: true, SourceID: w.Servers[first].ID, TargetID: w.Servers[last].ID,
+		Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting",
+	}
 	answer(t, s, first).Migrations = []topology.Migration{job}
 	d := plan.Next(s)
 	for _, a := range d.Actions {
@@ -166,8 +168,10 @@ func TestAMemberIsNotForgottenWhileSlotsAreOnTheirWayToIt(t *testing.T) {
 	w.Servers[last.Name].Slots = slots.Set{}
 	last.Lifecycle = v1alpha1.LifecycleLeaving
 	s := w.Observe()
-	answer(t, s, first.Name).Migrations = []topology.Migration{{Export: true, SourceID: w.Servers[first.Name].ID,
-		TargetID: w.Servers[last.Name].ID, Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting"}}
+	answer(t, s, first.Name).Migrations = []topology.Migration{{
+		Export: true, SourceID: w.Servers[first.Name].ID,
+		TargetID: w.Servers[last.Name].ID, Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting",
+	}}
 	for _, a := range plan.Next(s).Actions {
 		if a.Kind == plan.Forget {
 			t.Error(a.Reason)
@@ -231,5 +235,18 @@ func TestAHandoverNamesItsShardAndIsNotAskedForTwice(t *testing.T) {
 		if a.Kind == plan.Failover {
 			t.Error("a second failover is asked for while the first may be under way")
 		}
+	}
+}
+
+func TestAFailoverThatIsAskedForTwiceHappensOnce(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	s := w.Observe()
+	if _, err := plan.Handover(s, 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.Failovers = map[int32]time.Duration{1: time.Second}
+	if a, err := plan.Handover(s, 1, ""); err == nil {
+		t.Errorf("%s while another is under way", a.Reason)
 	}
 }

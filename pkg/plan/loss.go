@@ -115,8 +115,10 @@ func dropHollow(m *model) ([]Action, string) {
 			if !gone || m.surviving(n) || m.view(n).Keys > 0 && !m.LossAccepted && !m.Creating {
 				continue
 			}
-			actions = append(actions, Action{Kind: DeleteNode, Node: n.Name, Position: n.Position,
-				Reason: fmt.Sprintf("node %s follows a primary that is gone and holds no copy", n.Name)})
+			actions = append(actions, Action{
+				Kind: DeleteNode, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s follows a primary that is gone and holds no copy", n.Name),
+			})
 		}
 	}
 	return actions, ""
@@ -232,8 +234,10 @@ func replaceLost(m *model) ([]Action, string) {
 	for shard := range m.shardCount() {
 		lost := m.belonging(shard).Intersect(free)
 		if n, ok := m.vessel(shard); ok && !lost.Empty() {
-			actions = append(actions, Action{Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
-				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost)})
+			actions = append(actions, Action{
+				Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
+				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost),
+			})
 		}
 	}
 	return actions, ""
@@ -284,8 +288,10 @@ func dropHung(m *model) ([]Action, string) {
 	}
 	for _, n := range m.nodes {
 		if n.Pod == PodRunning && !n.Dead() && n.Silent >= hungFor && m.abandoned(n) {
-			return []Action{{Kind: DeleteNode, Node: n.Name, Position: n.Position,
-				Reason: fmt.Sprintf("node %s has not answered for %s and the others call it failed", n.Name, hungFor)}}, ""
+			return []Action{{
+				Kind: DeleteNode, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s has not answered for %s and the others call it failed", n.Name, hungFor),
+			}}, ""
 		}
 	}
 	return nil, ""

@@ -30,9 +30,11 @@ func rebalance(m *model) ([]Action, string) {
 		if source, target := m.view(from).ID, m.view(to).ID; giving[source] || taking[source] || giving[target] {
 			continue // a server that is source and target at once may crash
 		}
-		actions = append(actions, Action{Kind: MoveSlots, Node: from.Name, Target: to.Name,
+		actions = append(actions, Action{
+			Kind: MoveSlots, Node: from.Name, Target: to.Name,
 			TargetID: m.view(to).ID, Slots: move.Slots,
-			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.Slots.Len(), move.From, move.To)})
+			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.Slots.Len(), move.From, move.To),
+		})
 	}
 	if len(actions) > 0 {
 		return actions, ""
@@ -81,7 +83,7 @@ func (m *model) shards() ([]slots.Set, []Node) {
 func recall(m *model) ([]Action, string) {
 	var actions []Action
 	unserved := m.unserved()
-	for _, reply := range m.State.Replies {
+	for _, reply := range m.Replies {
 		n, known := m.byName[reply.Node]
 		self, ok := reply.Self()
 		if !known || !ok || reply.Err != nil || n.Dead() || n.Lifecycle != v1alpha1.LifecycleLeaving {
@@ -95,8 +97,10 @@ func recall(m *model) ([]Action, string) {
 			owned = slotsOf(reply, self.PrimaryID)
 		}
 		if last := owned.Intersect(unserved); !last.Empty() {
-			actions = append(actions, Action{Kind: Activate, Node: n.Name, Position: n.Position,
-				Reason: fmt.Sprintf("node %s was to leave, but is the only one that has slots %s", n.Name, last)})
+			actions = append(actions, Action{
+				Kind: Activate, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s was to leave, but is the only one that has slots %s", n.Name, last),
+			})
 		}
 	}
 	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Node, b.Node) })
@@ -141,11 +145,15 @@ func retireSurplus(m *model) ([]Action, string) {
 		}
 		switch {
 		case !leaving:
-			leave = append(leave, Action{Kind: Leave, Node: n.Name,
-				Reason: fmt.Sprintf("node %s is more than %d shards with %d replicas need", n.Name, m.Target.Shards, m.Target.ReplicasPerShard)})
+			leave = append(leave, Action{
+				Kind: Leave, Node: n.Name,
+				Reason: fmt.Sprintf("node %s is more than %d shards with %d replicas need", n.Name, m.Target.Shards, m.Target.ReplicasPerShard),
+			})
 		case !m.listed(n.NodeID):
-			remove = append(remove, Action{Kind: DeleteNode, Node: n.Name,
-				Reason: fmt.Sprintf("node %s has left the cluster", n.Name)})
+			remove = append(remove, Action{
+				Kind: DeleteNode, Node: n.Name,
+				Reason: fmt.Sprintf("node %s has left the cluster", n.Name),
+			})
 		}
 	}
 	if len(leave) > 0 {
@@ -174,8 +182,10 @@ func (m *model) retireDouble() ([]Action, string) {
 		if v.Role == topology.RolePrimary {
 			n = kept
 		}
-		return []Action{{Kind: Leave, Node: n.Name, Position: n.Position,
-			Reason: fmt.Sprintf("node %s is one more than its position needs", n.Name)}}, ""
+		return []Action{{
+			Kind: Leave, Node: n.Name, Position: n.Position,
+			Reason: fmt.Sprintf("node %s is one more than its position needs", n.Name),
+		}}, ""
 	}
 	return nil, ""
 }
@@ -192,8 +202,10 @@ func (m *model) handOver(n Node) ([]Action, string) {
 			continue
 		}
 		if v.Replication.InSync() {
-			return []Action{{Kind: Failover, Node: other.Name, Position: other.Position, Target: n.Name, Mode: Graceful,
-				Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, other.Name, n.Position.Shard)}}, ""
+			return []Action{{
+				Kind: Failover, Node: other.Name, Position: other.Position, Target: n.Name, Mode: Graceful,
+				Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, other.Name, n.Position.Shard),
+			}}, ""
 		}
 	}
 	return nil, fmt.Sprintf("primary %s is to go, but shard %d has no replica in sync that stays", n.Name, n.Position.Shard)
