@@ -65,8 +65,10 @@ type api struct {
 }
 
 func newAPI() *api {
-	return &api{nodes: map[string]*nodeObject{}, pods: map[string]*podObject{},
-		status: clusterStatus{recorded: map[int32]slots.Set{}}}
+	return &api{
+		nodes: map[string]*nodeObject{}, pods: map[string]*podObject{},
+		status: clusterStatus{recorded: map[int32]slots.Set{}},
+	}
 }
 
 // sortedNodes returns all nodes by name.

@@ -74,7 +74,8 @@ func (s *server) elect(p *row, forced bool, done func(won bool)) {
 	epoch := s.currentEpoch
 	votes, asked := 0, 0
 	finish := func() {
-		if asked--; asked > 0 {
+		asked--
+		if asked > 0 {
 			return
 		}
 		won := s.running && !s.hung && s.isReplica() && s.self.primaryID == p.id && votes >= s.quorum()

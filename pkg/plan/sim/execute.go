@@ -38,7 +38,8 @@ func (m *manager) execute(o *observation, a plan.Action) (bool, error) {
 func (m *manager) carryOut(o *observation, a plan.Action) (bool, error) {
 	switch a.Kind {
 	case plan.CreateNode:
-		return true, m.createNode(a)
+		m.createNode(a)
+		return true, nil
 	case plan.DeleteNode:
 		m.w.deleteNode(a.Node, true)
 		return true, nil
@@ -69,7 +70,8 @@ func (m *manager) send(o *observation, s *server, a plan.Action) (bool, error) {
 			return true, err
 		}
 		s.whole = true
-		return true, s.bumpEpoch()
+		s.bumpEpoch()
+		return true, nil
 	case plan.Introduce:
 		s.meet(a.TargetIP)
 		return true, nil
@@ -116,17 +118,18 @@ func (m *manager) moveSlots(o *observation, s *server, a plan.Action) (bool, err
 	return true, nil
 }
 
-func (m *manager) createNode(a plan.Action) error {
+func (m *manager) createNode(a plan.Action) {
 	if m.w.api.nodes[a.Node] != nil {
-		return nil
+		return
 	}
 	m.w.api.serials++
-	m.w.api.nodes[a.Node] = &nodeObject{name: a.Node, uid: m.w.api.serials, position: a.Position, lifecycle: v1alpha1.LifecycleJoining,
-		image: m.w.wish.image, created: m.w.now}
+	m.w.api.nodes[a.Node] = &nodeObject{
+		name: a.Node, uid: m.w.api.serials, position: a.Position, lifecycle: v1alpha1.LifecycleJoining,
+		image: m.w.wish.image, created: m.w.now,
+	}
 	m.w.truth.positions[a.Node] = a.Position
 	m.w.changedNode(a.Node)
 	m.w.truth.surges()
-	return nil
 }
 
 func (m *manager) setLifecycle(name string, to v1alpha1.Lifecycle) error {

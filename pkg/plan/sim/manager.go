@@ -238,7 +238,8 @@ func (m *manager) act(o *observation, d plan.Decision) {
 				if err != nil {
 					failed = fmt.Errorf("%s %s: %w", a.Kind, a.Node, err)
 				}
-				if waiting--; waiting == 0 {
+				waiting--
+				if waiting == 0 {
 					m.finish(o, d, acted, failed)
 				}
 			})

@@ -59,7 +59,8 @@ func (m *manager) observe(live bool, then func(*observation)) {
 	}
 	for _, name := range o.asked {
 		m.ask(o, name, func() {
-			if waiting--; waiting == 0 {
+			waiting--
+			if waiting == 0 {
 				finish()
 			}
 		})
@@ -212,8 +213,10 @@ func (m *manager) noteDeaths(o *observation) {
 
 // state is what the planner is asked with.
 func (m *manager) state(o *observation) plan.State {
-	s := plan.State{Cluster: "c", UID: "u", Target: o.target, Creating: o.creating, Nodes: o.planned, Holds: o.holds,
-		Recorded: m.w.api.status.recorded, Failovers: map[int32]time.Duration{}, LossAccepted: m.w.wish.lossAccepted}
+	s := plan.State{
+		Cluster: "c", UID: "u", Target: o.target, Creating: o.creating, Nodes: o.planned, Holds: o.holds,
+		Recorded: m.w.api.status.recorded, Failovers: map[int32]time.Duration{}, LossAccepted: m.w.wish.lossAccepted,
+	}
 	for shard, at := range m.failovers {
 		s.Failovers[shard] = m.w.now - at
 	}

@@ -314,8 +314,10 @@ func (s *server) reply() topology.Reply {
 	if s.ok {
 		state = topology.StateOK
 	}
-	r.Info = topology.ClusterInfo{State: state, SlotsAssigned: assigned, KnownNodes: len(s.rows), Size: s.size(),
-		CurrentEpoch: s.currentEpoch, MyEpoch: s.self.epoch}
+	r.Info = topology.ClusterInfo{
+		State: state, SlotsAssigned: assigned, KnownNodes: len(s.rows), Size: s.size(),
+		CurrentEpoch: s.currentEpoch, MyEpoch: s.self.epoch,
+	}
 	r.Replication = topology.Replication{Role: topology.RolePrimary, Offset: s.offset, LinkDownSeconds: -1}
 	if s.isReplica() {
 		r.Replication.Role = topology.RoleReplica
@@ -346,8 +348,10 @@ func (s *server) members() []topology.Member {
 }
 
 func (s *server) member(r *row) topology.Member {
-	m := topology.Member{ID: r.id, IP: r.peer.ip, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
-		ConfigEpoch: r.epoch, LinkUp: r.link, Slots: r.slots, Myself: r == s.self, PFail: r.pfail && !r.fail, Failed: r.fail, NoAddr: r.noaddr}
+	m := topology.Member{
+		ID: r.id, IP: r.peer.ip, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
+		ConfigEpoch: r.epoch, LinkUp: r.link, Slots: r.slots, Myself: r == s.self, PFail: r.pfail && !r.fail, Failed: r.fail, NoAddr: r.noaddr,
+	}
 	if !r.primary {
 		m.Role, m.PrimaryID = topology.RoleReplica, r.primaryID
 		if p := s.row(r.primaryID); p != nil {
@@ -355,14 +359,6 @@ func (s *server) member(r *row) topology.Member {
 		}
 	}
 	return m
-}
-
-// podOf returns the pod object of a process, if there is one.
-func (w *world) podOf(s *server) *podObject {
-	if p := w.api.pods[s.name]; p != nil && p.process == s {
-		return p
-	}
-	return nil
 }
 
 // position returns the place of a server's node, also of one that is gone.

@@ -38,8 +38,10 @@ func (t *truth) fault() { t.faultAt = t.w.now }
 func (t *truth) calm() bool { return t.faultAt == never || t.w.now-t.faultAt > 40*time.Second }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]int{},
-		asked: map[int32]asking{}, created: map[plan.Position][]time.Duration{}}
+	return &truth{
+		w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]int{},
+		asked: map[int32]asking{}, created: map[plan.Position][]time.Duration{},
+	}
 }
 
 // violation notes that a check failed. The run ends with the first.

@@ -92,7 +92,8 @@ type quirks struct {
 }
 
 func newWorld(seed uint64, opt Options) *world {
-	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0x5eed)), opt: opt, api: newAPI(), calm: never, completeSince: never, awaitedSince: never}
+	chance := rand.New(rand.NewPCG(seed, 0x5eed)) //nolint:gosec // the same seed has to be the same life
+	w := &world{seed: seed, rand: chance, opt: opt, api: newAPI(), calm: never, completeSince: never, awaitedSince: never}
 	w.stats = newStats()
 	w.truth = newTruth(w)
 	w.quirks = w.newQuirks()

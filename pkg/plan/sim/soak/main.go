@@ -39,7 +39,7 @@ func main() {
 			}
 		}
 	}
-	print(stats, time.Since(start))
+	report(stats, time.Since(start))
 	if failed > 0 {
 		fmt.Printf("%d of %d schedules failed; replay one with -seed N -trace\n", failed, stats.Runs)
 		os.Exit(1)
@@ -60,7 +60,7 @@ func replay(seed uint64, trace bool) {
 	os.Exit(0)
 }
 
-func print(stats sim.Stats, took time.Duration) {
+func report(stats sim.Stats, took time.Duration) {
 	fmt.Printf("%s; %.0f schedules a second\n", stats.Summary(), float64(stats.Runs)/took.Seconds())
 	for _, line := range stats.Mix() {
 		fmt.Println(line)
