@@ -177,20 +177,23 @@ func activate(m *model) ([]Action, string) {
 }
 
 // retireDead deletes dead nodes whose position is filled again and that no table
-// lists any more. Until then their pod stays: it says how it ended.
+// lists any more. Until then their pod stays: it says how it ended. One that was to
+// replace an outdated node and died stays as long as that one does.
 func retireDead(m *model) ([]Action, string) {
-	filled := map[Position]bool{}
+	filled, renewed := map[Position]bool{}, map[Position]bool{}
 	for _, n := range m.live() {
 		if n.Lifecycle == v1alpha1.LifecycleActive {
 			filled[n.Position] = true
+			renewed[n.Position] = renewed[n.Position] || n.Outdated == ""
 		}
 	}
 	var actions []Action
 	for _, n := range m.nodes {
-		if !n.Dead() || (m.wished(n.Position) && !filled[n.Position]) {
-			continue
+		done := filled[n.Position]
+		if n.Lifecycle == v1alpha1.LifecycleJoining && n.Outdated == "" {
+			done = renewed[n.Position]
 		}
-		if m.listed(n.NodeID) {
+		if !n.Dead() || m.wished(n.Position) && !done || m.listed(n.NodeID) {
 			continue
 		}
 		actions = append(actions, Action{

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
@@ -125,6 +126,33 @@ func TestNothingRollsWhileTheClusterIsNotWell(t *testing.T) {
 			break
 		}
 		for _, a := range d.Actions {
+			w.do(a)
+		}
+	}
+}
+
+// U-05
+func TestASuccessorThatDiesStaysToSayWhyAndIsMadeAgainAfterItsHold(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	w.outdate("image old is to be new")
+	a := only(t, plan.Next(w.Observe()))
+	w.do(a)
+	dead := w.node(a.Node)
+	dead.Pod, dead.Outdated, dead.Detail = plan.PodTerminated, "", "container ended with exit code 1"
+	w.State.Holds = map[plan.Position]plan.Hold{dead.Position: {Remaining: 10 * time.Second, Reason: "it died before it joined"}}
+	for range 5 {
+		d := plan.Next(w.Observe())
+		if len(d.Actions) == 0 {
+			if d.Waiting != "it died before it joined" {
+				t.Errorf("complete=%v waiting=%q", d.Complete, d.Waiting)
+			}
+			return
+		}
+		for _, a := range d.Actions {
+			if a.Kind == plan.DeleteNode || a.Kind == plan.CreateNode {
+				t.Fatalf("%s: %s", a.Kind, a.Reason)
+			}
 			w.do(a)
 		}
 	}
