@@ -73,7 +73,7 @@ func (t *truth) creates(a plan.Action) {
 		}
 	}
 	t.created[a.Position] = append(recent, t.w.now)
-	if len(recent) > 5 {
+	if len(recent) > 3 {
 		t.violation("no hot loop", "%d nodes for %v in ten seconds", len(recent)+1, a.Position)
 	}
 }

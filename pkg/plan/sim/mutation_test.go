@@ -53,6 +53,11 @@ func mutations() []mutation {
 		{"forgets a member that it sees", saying(forgetAny), []string{"no forget of a live member"}},
 		{"never replaces what is outdated", seeing(nothingIsOutdated), []string{"as wished", "converges"}},
 		{"never evens out", saying(without(plan.MoveSlots)), []string{"as wished", "converges"}},
+		{"forgets what it asked for", seeing(func(s *plan.State) { s.Failovers = nil }), []string{"one failover at a time"}},
+		{"promotes the copy with least data", saying(worstCopy), []string{"the best copy is promoted"}},
+		{"makes nodes as fast as they die", seeing(func(s *plan.State) { s.Holds = nil }), []string{"no hot loop"}},
+		{"calls everybody well", seeing(everybodyIsWell), []string{"slots only to who is well"}},
+		{"hands over whenever it comes to it", seeing(nobodyIsLate), []string{"no handover that meets the server's own"}},
 		{"never deletes", saying(without(plan.DeleteNode)), []string{"as wished", "converges"}},
 	}
 }
@@ -223,5 +228,37 @@ func without(kind plan.Kind) func(plan.State, plan.Decision) plan.Decision {
 			return plan.Decision{Complete: true}
 		}
 		return d
+	}
+}
+
+// worstCopy sends a failover without consent to the replica that has least.
+func worstCopy(s plan.State, d plan.Decision) plan.Decision {
+	if len(d.Actions) != 1 || d.Actions[0].Kind != plan.Failover || d.Actions[0].Mode == plan.Graceful {
+		return d
+	}
+	a := d.Actions[0]
+	replies := map[string]topology.Reply{}
+	for _, r := range s.Replies {
+		replies[r.Node] = r
+	}
+	self, _ := replies[a.Node].Self()
+	for _, n := range s.Nodes {
+		row, ok := replies[n.Name].Self()
+		if ok && n.InSync && row.PrimaryID == self.PrimaryID && replies[n.Name].Replication.Offset < replies[a.Node].Replication.Offset {
+			a.Node = n.Name
+		}
+	}
+	return plan.Decision{Actions: []plan.Action{a}}
+}
+
+func everybodyIsWell(s *plan.State) {
+	for i := range s.Replies {
+		s.Replies[i].Info.State = topology.StateOK
+	}
+}
+
+func nobodyIsLate(s *plan.State) {
+	for i := range s.Nodes {
+		s.Nodes[i].TerminatingFor = 0
 	}
 }

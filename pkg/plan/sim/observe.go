@@ -197,7 +197,7 @@ func (m *manager) hostGone(n nodeObject) bool {
 const settled = 90 * time.Second
 
 // noteDeaths says how long the positions of nodes that died before they joined
-// have to wait.
+// have to wait. An outdated node that lives does not make up for a death.
 func (m *manager) noteDeaths(o *observation) {
 	o.holds = map[plan.Position]plan.Hold{}
 	for _, n := range o.planned {
@@ -205,7 +205,7 @@ func (m *manager) noteDeaths(o *observation) {
 		case n.Lifecycle == v1alpha1.LifecycleJoining && n.Dead():
 			m.holds.died(n.Position, n.Name, m.w.now)
 			o.holds[n.Position] = plan.Hold{Remaining: m.holds.remaining(n.Position, m.w.now), Reason: "node " + n.Name + " died before it joined"}
-		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead():
+		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead() && n.Outdated == "":
 			delete(m.holds, n.Position)
 		}
 	}

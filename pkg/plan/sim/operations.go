@@ -14,6 +14,7 @@ var operations = []operation{
 	{name: "roll", weight: 7, gentle: true, run: roll},
 	{name: "roll and revert", weight: 2, gentle: true, run: rollAndRevert},
 	{name: "roll to a bad image and revert", weight: 3, gentle: true, run: rollToBadImage},
+	{name: "roll to a crashing image and revert", weight: 2, gentle: true, run: rollToCrashingImage},
 	{name: "delete a pod", weight: 5, gentle: true, run: deleteAPod},
 	{name: "kill the manager", weight: 4, gentle: true, run: killTheManager},
 	{name: "ask for a failover", weight: 3, gentle: true, run: askForFailover},
@@ -85,31 +86,40 @@ func (w *world) rollTo(to image) {
 	w.m.wake(5 * time.Millisecond)
 }
 
-func (w *world) newImage(bad bool) image {
+func (w *world) newImage() image {
 	w.images++
-	return image{generation: w.images, bad: bad}
+	return image{generation: w.images}
 }
 
 func roll(w *world, done func()) bool {
-	w.rollTo(w.newImage(false))
+	w.rollTo(w.newImage())
 	w.after(time.Second, done)
 	return true
 }
 
 func rollAndRevert(w *world, done func()) bool {
-	return w.rollBack(false, done)
+	return w.rollBack(w.newImage(), done)
 }
 
 func rollToBadImage(w *world, done func()) bool {
-	return w.rollBack(true, done)
+	to := w.newImage()
+	to.bad = true
+	return w.rollBack(to, done)
 }
 
-func (w *world) rollBack(bad bool, done func()) bool {
+func rollToCrashingImage(w *world, done func()) bool {
+	to := w.newImage()
+	to.crashing = true
+	return w.rollBack(to, done)
+}
+
+// rollBack wishes for another image, and takes that back.
+func (w *world) rollBack(to image, done func()) bool {
 	before := w.wish.image
-	if before.bad {
+	if before.bad || before.crashing {
 		return false
 	}
-	w.rollTo(w.newImage(bad))
+	w.rollTo(to)
 	w.after(w.between(500*time.Millisecond, 40*time.Second), func() {
 		w.rollTo(before)
 		done()

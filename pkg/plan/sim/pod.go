@@ -108,6 +108,9 @@ func (w *world) start(p *podObject) {
 	p.process = w.newServer(p.name, ip, p.host)
 	w.say("pod %s: server %s starts on %s at %s", p.name, short(p.process.id), p.host.name, ip)
 	w.report(p, func() { p.phase, p.ip = plan.PodRunning, ip })
+	if p.image.crashing {
+		w.after(w.between(10*time.Millisecond, 300*time.Millisecond), func() { p.process.kill("it can't read its configuration") })
+	}
 }
 
 // address gives out an IP: a new one, or at times that of a process that ended.

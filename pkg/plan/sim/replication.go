@@ -165,7 +165,7 @@ func (s *server) tellReplicas(apply func(replica *server)) {
 func (s *server) send(apply func(replica *server), offset int64) {
 	for _, replica := range s.replicas() {
 		session := replica.repl.session
-		s.w.after(s.w.quirks.lag, func() {
+		s.w.after(replica.lag, func() {
 			switch {
 			case !replica.running || replica.repl.session != session || !replica.repl.up:
 			case replica.hung || replica.repl.gap || !s.w.connected(s, replica):

@@ -90,6 +90,8 @@ type server struct {
 	suspect bool
 	// retired is true once the manager itself has its pod deleted.
 	retired bool
+	// lag is how long the stream needs to it.
+	lag time.Duration
 	// promotedAt is when it became a primary by a failover.
 	promotedAt time.Duration
 	// writtenOff servers were declared gone by somebody, although they run.
@@ -105,6 +107,7 @@ func (w *world) newServer(name, ip string, h *host) *server {
 	s.self = &row{id: s.id, peer: s, primary: true, link: true, votedAt: never}
 	s.rows = []*row{s.self}
 	s.repl.downSince = never
+	s.lag = w.between(w.quirks.lag/2, w.quirks.lag*2)
 	s.history = w.rand.Uint64()
 	w.servers = append(w.servers, s)
 	s.beat(w.between(0, cronEvery))

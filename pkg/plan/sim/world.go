@@ -41,7 +41,8 @@ type wish struct {
 // image is a generation of what rolls: image, resources, placement.
 type image struct {
 	generation int
-	bad        bool
+	// bad ones never start, crashing ones end as soon as they have started.
+	bad, crashing bool
 }
 
 // world is everything there is in one run.
@@ -109,7 +110,7 @@ func (w *world) newQuirks() quirks {
 	q := quirks{
 		syncTime:  w.between(50*time.Millisecond, 3*time.Second),
 		moveTime:  w.between(50*time.Millisecond, 3*time.Second),
-		lag:       w.between(time.Millisecond, 80*time.Millisecond),
+		lag:       w.between(time.Millisecond, 150*time.Millisecond),
 		watchLag:  w.between(5*time.Millisecond, 300*time.Millisecond),
 		startTime: w.between(500*time.Millisecond, 6*time.Second),
 		tcpProbe:  w.chance(0.5),
