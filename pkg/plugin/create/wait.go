@@ -63,6 +63,7 @@ func (o *Options) untilActive(ctx context.Context, reporter *progress.Reporter) 
 	defer timeout.Stop()
 	ticker := o.clock.NewTicker(time.Second)
 	defer ticker.Stop()
+	var snapshot *inspect.Snapshot
 	last := "nothing is known yet"
 	for {
 		select {
@@ -71,15 +72,20 @@ func (o *Options) untilActive(ctx context.Context, reporter *progress.Reporter) 
 		case <-timeout.C():
 			return nil, exit.Timeoutf("cluster %s is not Active after %s: %s; it goes on being created, follow it with: %s", o.name, o.timeout, last, o.statusCommand("-w"))
 		case <-ticker.C():
-			reporter.Tick()
+			// Nobody is asked; but that nothing happens says something too.
+			if snapshot != nil {
+				last = describe(inspect.ProgressOf(snapshot, o.clock.Now()))
+			}
+			reporter.Update(last)
 			continue
 		case <-set.Changed():
 		}
-		snapshot, err := inspect.Fetch(ctx, set, o.namespace, o.name)
+		next, err := inspect.Fetch(ctx, set, o.namespace, o.name)
 		switch {
-		case err == nil && snapshot.Cluster.Status.State == v1alpha1.StateActive:
-			return snapshot, nil
+		case err == nil && next.Cluster.Status.State == v1alpha1.StateActive:
+			return next, nil
 		case err == nil:
+			snapshot = next
 			last = describe(inspect.ProgressOf(snapshot, o.clock.Now()))
 		case errors.Is(err, context.Canceled):
 			continue // the interrupt is handled above
@@ -88,7 +94,7 @@ func (o *Options) untilActive(ctx context.Context, reporter *progress.Reporter) 
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return nil, fmt.Errorf("cluster %s was created, but can't be waited for: %w", o.name, err)
 		default:
-			last = output.Clean(err.Error())
+			snapshot, last = nil, output.Clean(err.Error())
 		}
 		reporter.Update(last)
 	}

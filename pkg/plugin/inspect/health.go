@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
@@ -66,12 +65,11 @@ func ManagerHint(c *v1alpha1.ValkeyCluster, now time.Time) string {
 	if observed(c) || c.DeletionTimestamp != nil {
 		return ""
 	}
-	silence := now.Sub(changed(c))
-	if silence <= managerSilence {
+	if last := changed(c); last.IsZero() || now.Sub(last) <= managerSilence {
 		return ""
 	}
-	return fmt.Sprintf("no manager seems to be at work: generation %d was not looked at for %s; check with: kubectl get deployment %s -n %s",
-		c.Generation, duration.HumanDuration(silence), kube.ManagerDeployment, kube.ManagerNamespace)
+	return fmt.Sprintf("no manager seems to be at work: for over %s none has looked at generation %d; check with: kubectl get deployment %s -n %s",
+		managerSilence, c.Generation, kube.ManagerDeployment, kube.ManagerNamespace)
 }
 
 // changed is when the spec was written last, as far as the object tells.

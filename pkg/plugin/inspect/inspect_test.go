@@ -157,7 +157,7 @@ func TestHealth(t *testing.T) {
 		},
 		{
 			name: "a change that nobody sees for long means that no manager runs", reason: "ManagerSilent",
-			message: "no manager seems to be at work: generation 2 was not looked at for 2m; check with: kubectl get deployment valkey-operator -n valkey-operator",
+			message: "no manager seems to be at work: for over 30s none has looked at generation 2; check with: kubectl get deployment valkey-operator -n valkey-operator",
 			change: func(f *plugintest.Fixture) {
 				f.Cluster.Generation = 2
 				f.Cluster.ManagedFields = []metav1.ManagedFieldsEntry{
@@ -169,7 +169,7 @@ func TestHealth(t *testing.T) {
 		},
 		{
 			name: "no status at all after five minutes means the same", reason: "ManagerSilent",
-			message: "no manager seems to be at work: generation 1 was not looked at for 5m; check with: kubectl get deployment valkey-operator -n valkey-operator",
+			message: "no manager seems to be at work: for over 30s none has looked at generation 1; check with: kubectl get deployment valkey-operator -n valkey-operator",
 			change:  func(f *plugintest.Fixture) { f.Cluster.Status = v1alpha1.ValkeyClusterStatus{} },
 		},
 		{

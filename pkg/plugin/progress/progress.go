@@ -34,8 +34,8 @@ func (r *Reporter) Elapsed() time.Duration {
 	return r.clock.Since(r.start).Truncate(time.Second)
 }
 
-// Update says how things stand now. Off a terminal, nothing is written unless
-// the text changed.
+// Update says how things stand now. Off a terminal nothing is written unless the
+// text changed; on one, the time goes on.
 func (r *Reporter) Update(text string) {
 	if r.terminal.Live() {
 		r.text = text
@@ -46,13 +46,6 @@ func (r *Reporter) Update(text string) {
 		r.text = text
 		// A stream that can't be written to is no reason to stop waiting.
 		_, _ = fmt.Fprintf(r.w, "%s  %s\n", stamp(r.Elapsed()), text)
-	}
-}
-
-// Tick lets the time on a live line pass.
-func (r *Reporter) Tick() {
-	if r.terminal.Live() && r.text != "" {
-		r.draw()
 	}
 }
 

@@ -271,7 +271,11 @@ func (v renderer) footer(b *bytes.Buffer, r *Report) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(b, "%s %s\n", v.palette.Warn("Not shown:"), u.Error)
+		text := u.Error
+		if !strings.HasPrefix(strings.TrimPrefix(text, "valkey"), u.Part) {
+			text = u.Part + ": " + text
+		}
+		fmt.Fprintf(b, "%s %s\n", v.palette.Warn("Not shown:"), text)
 	}
 }
 

@@ -120,7 +120,7 @@ func TestStatusOfOneCluster(t *testing.T) {
 		},
 		{
 			golden: "unseen", objects: unseen().Objects(), code: exit.Failed,
-			err: "error: cluster demo in namespace team-a is not healthy: ManagerSilent: no manager seems to be at work: generation 1 was not looked at for 5m; check with: kubectl get deployment valkey-operator -n valkey-operator\n",
+			err: "error: cluster demo in namespace team-a is not healthy: ManagerSilent: no manager seems to be at work: for over 30s none has looked at generation 1; check with: kubectl get deployment valkey-operator -n valkey-operator\n",
 		},
 		{golden: "custom-resources-only", objects: plugintest.Active("demo", 1, 1).Objects(), denied: []string{"pods", "events"}},
 	}
