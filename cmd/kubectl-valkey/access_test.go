@@ -75,9 +75,9 @@ users:
 		{"--user", []string{"KUBECONFIG=" + kubeconfig(t, inContext)}, []string{"--user", "u2"}, "token-2"},
 		{"--server", []string{"KUBECONFIG=" + file}, []string{"--server", right.URL, "-n", "team-a"}, "token-2"},
 		{"--token", []string{"KUBECONFIG=" + kubeconfig(t, inContext)}, []string{"--token", "token-3"}, "token-3"},
-		{"several files", []string{"KUBECONFIG=" + strings.Join([]string{
-			kubeconfig(t, "apiVersion: v1\nkind: Config\ncurrent-context: c1\n"), file,
-		}, string(os.PathListSeparator))}, nil, "token-1"},
+		{"several files", []string{
+			"KUBECONFIG=" + kubeconfig(t, "apiVersion: v1\nkind: Config\ncurrent-context: c1\n") + string(os.PathListSeparator) + file,
+		}, nil, "token-1"},
 	}
 	for _, way := range ways {
 		for _, sub := range subcommands {

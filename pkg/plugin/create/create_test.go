@@ -144,21 +144,30 @@ func TestWhatIsWrongIsFoundBeforeAnythingIsWritten(t *testing.T) {
 		{"an image that is too old", nil, demo("--config", "old"), "", "error: ValkeyImage \"valkey-8.1\" has Valkey 8.1.4, but 9.0.0 or newer is needed: choose another image, or correct its version\n"},
 		{"no such role", nil, demo("--acl-file", "-"), users, "error: user \"app\": ValkeyRole \"read-writ\" doesn't exist; existing: read-only, read-write\n"},
 		{
-			"a user that the config binds", []client.Object{boundConfig}, demo("--config", "bound", "--acl-file", "-"), strings.Replace(users, "read-writ", "read-write", 1),
+			"a user that the config binds",
+			[]client.Object{boundConfig},
+			demo("--config", "bound", "--acl-file", "-"),
+			strings.Replace(users, "read-writ", "read-write", 1),
 			"error: user \"app\" is bound both by the cluster's ValkeyConfig and in spec.acl: rename or remove the one in spec.acl\n",
 		},
 		{"no such priority class", nil, demo("--priority-class", "hihg"), "", "error: priority class \"hihg\" doesn't exist; existing: high\n"},
 		{"no such zone", nil, demo("--zones", "a,z"), "", "error: no Kubernetes node is in zone \"z\"; existing: a, b\n"},
 		{
-			"a name that exists", []client.Object{plugintest.Active("demo", 6, 1).Cluster}, demo("--paused"), "",
+			"a name that exists",
+			[]client.Object{plugintest.Active("demo", 6, 1).Cluster},
+			demo("--paused"), "",
 			"error: cluster \"demo\" exists already in namespace team-a and differs in shards (6 there, 3 asked for), paused (false there, true asked for); change it with: kubectl edit valkeycluster demo -n team-a\n",
 		},
 		{
-			"the very same cluster", []client.Object{plugintest.Active("demo", 3, 1).Cluster}, demo(), "",
+			"the very same cluster",
+			[]client.Object{plugintest.Active("demo", 3, 1).Cluster},
+			demo(), "",
 			"error: cluster \"demo\" exists already in namespace team-a, just as asked for; see it with: kubectl valkey status demo -n team-a\n",
 		},
 		{
-			"a Service of that name", []client.Object{service()}, demo(), "",
+			"a Service of that name",
+			[]client.Object{service()},
+			demo(), "",
 			"error: a Service named \"demo\", which isn't a cluster's, exists in namespace team-a, and the cluster needs that name: choose another name\n",
 		},
 		{
@@ -260,7 +269,9 @@ func TestTheServersRefusalIsOneLineAProblem(t *testing.T) {
 func TestWrongUsageWritesNothing(t *testing.T) {
 	plugintest.Kubeconfig(t)
 	for _, args := range [][]string{
-		{}, {"a", "b"}, demo("--wait", "--dry-run=client"), demo("--wait", "--paused"), demo("--timeout", "1m"), demo("--wait", "--timeout", "0s"),
+		{},
+		{"a", "b"},
+		demo("--wait", "--dry-run=client"), demo("--wait", "--paused"), demo("--timeout", "1m"), demo("--wait", "--timeout", "0s"),
 		demo("-o", "wide"), demo("--dry-run=yes"), demo("--cluster-domain", "-"), demo("--toleration", ":x"),
 	} {
 		c := plugintest.Client(menu()...)

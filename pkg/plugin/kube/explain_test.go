@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 
 func TestExplainLeavesInterruptsAlone(t *testing.T) {
 	err := &url.Error{Op: "Get", URL: "https://10.0.0.1", Err: context.Canceled}
-	if got := Explain(err, Request{"list", "pods", "a"}); got != error(err) {
+	if got := Explain(err, Request{"list", "pods", "a"}); !errors.Is(got, err) || got.Error() != err.Error() {
 		t.Errorf("Explain() = %v", got)
 	}
 	if Explain(nil, Request{}) != nil {
