@@ -134,8 +134,7 @@ func orElse(s, otherwise string) string {
 func (o *Options) whatNext(s *inspect.Snapshot, elapsed time.Duration) string {
 	var b strings.Builder
 	spec := s.Cluster.Spec
-	fmt.Fprintf(&b, "Cluster %s is Active after %s: %s, %s each.\n", o.name, elapsed,
-		output.Plural(int(spec.Shards), "shard"), output.Plural(int(spec.ReplicasPerShard), "replica"))
+	fmt.Fprintf(&b, "Cluster %s is Active after %s: %s.\n", o.name, elapsed, output.Shape(spec.Shards, spec.ReplicasPerShard))
 	if e := s.Cluster.Status.Endpoint; e != "" {
 		fmt.Fprintf(&b, "Clients in Kubernetes connect to %s.\n", e)
 	}

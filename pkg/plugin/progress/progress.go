@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/utils/clock"
 
@@ -63,7 +62,7 @@ func (r *Reporter) draw() {
 	width, _ := r.terminal.Size()
 	// The last column stays free; some terminals wrap when it is written to.
 	line := output.Shorten(stamp(r.Elapsed())+"  "+r.text, width-1)
-	n := utf8.RuneCountInString(line)
+	n := output.Width(line)
 	_, _ = fmt.Fprint(r.w, "\r"+line+strings.Repeat(" ", max(0, r.drawn-n)))
 	r.drawn = n
 }

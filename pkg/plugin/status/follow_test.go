@@ -191,10 +191,13 @@ func TestWatchOfTheListShowsNewClusters(t *testing.T) {
 }
 
 func TestFit(t *testing.T) {
-	if got, want := fit("a\nb\n", 5), "a\x1b[K\nb\x1b[K\n"; got != want {
+	if got, want := fit("long line\nb\n", 5, 5), "long…\x1b[K\nb\x1b[K\n"; got != want {
 		t.Errorf("fit() = %q, want %q", got, want)
 	}
-	if got, want := fit("a\nb\nc\nd\n", 3), "a\x1b[K\nb\x1b[K\n… 2 lines more: enlarge the window, or leave out -w\x1b[K\n"; got != want {
+	if got, want := fit("a\nb\n", 80, 5), "a\x1b[K\nb\x1b[K\n"; got != want {
+		t.Errorf("fit() = %q, want %q", got, want)
+	}
+	if got, want := fit("a\nb\nc\nd\n", 80, 3), "a\x1b[K\nb\x1b[K\n… 2 lines more: enlarge the window, or leave out -w\x1b[K\n"; got != want {
 		t.Errorf("fit() = %q, want %q", got, want)
 	}
 }

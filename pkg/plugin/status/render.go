@@ -75,7 +75,7 @@ func (v renderer) header(b *bytes.Buffer, r *Report) {
 	if r.Ready != "" {
 		line("Ready", r.Ready+" nodes in sync")
 	}
-	line("Shape", fmt.Sprintf("%s, %s each", output.Plural(int(r.Shards), "shard"), output.Plural(int(r.ReplicasPerShard), "replica")))
+	line("Shape", output.Shape(r.Shards, r.ReplicasPerShard))
 	line("Config", v.config(r))
 	line("Image", strings.Join(r.Images, ", "))
 	line("TLS", v.tls(r))
