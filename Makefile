@@ -151,15 +151,20 @@ fi; \
 export E2E_KUBECONFIG="$$kubeconfig" E2E_MANAGER_IMAGE="$$image" E2E_LOGS="$$logs"
 endef
 
+# The verdict is about the suite's run; the tests of the local Kubernetes itself
+# start it anew, so they come last. With -p 1 packages run in this order.
+e2e_first := ./e2e/suite ./e2e/verdict
+e2e_packages = $(e2e_first) $(filter-out $(e2e_first) ./e2e/bench $(if $(USE_KUBECONFIG),./e2e/cluster),$(call tagged,e2e))
+
 .PHONY: test-e2e
 test-e2e: build image ## Run the end-to-end tests on the local Kubernetes or USE_KUBECONFIG
 	@$(with_cluster); \
-	go test -tags e2e -count=1 -p 1 -timeout 75m $(run_flag) $(call tagged,e2e) | tee "$$logs/go-test.log"
+	go test -tags e2e -count=1 -p 1 -timeout 75m $(run_flag) $(e2e_packages) | tee "$$logs/go-test.log"
 
 .PHONY: bench
 bench: build image ## Measure create to Active beside the floor, for docs/performance.md
 	@$(with_cluster); \
-	go test -tags e2e -count=1 -p 1 -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 1x $(call tagged,e2e) | tee "$$logs/bench.txt"; \
+	go test -tags e2e -count=1 -p 1 -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 1x ./e2e/bench | tee "$$logs/bench.txt"; \
 	echo "the figures are in $$logs/bench.txt"
 
 ##@ Check
