@@ -209,6 +209,26 @@ func TestWaitSaysThatNoManagerIsAtWork(t *testing.T) {
 	})
 }
 
+func TestAServerThatFallsSilentDoesNotOutlastTheTimeout(t *testing.T) {
+	plugintest.Kubeconfig(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := interceptor.NewClient(plugintest.Client(menu()...), interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if _, ok := list.(*corev1.EventList); ok {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return c.List(ctx, list, opts...)
+			},
+		})
+		w := wait(t, c, false, "--timeout", "30s")
+		<-w.done
+		if w.code != exit.TimedOut || !strings.HasPrefix(w.errOut.String(), "error: cluster demo is not Active after 30s: nothing is known yet;") {
+			t.Errorf("exit %d with %q", w.code, w.errOut)
+		}
+	})
+}
+
 func TestWaitEndsWhenTheClusterIsDeleted(t *testing.T) {
 	plugintest.Kubeconfig(t)
 	synctest.Test(t, func(t *testing.T) {
