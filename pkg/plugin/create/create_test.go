@@ -269,7 +269,9 @@ func TestTheServersRefusalIsOneLineAProblem(t *testing.T) {
 func TestAnInterruptOfTheRequestLeavesNoDoubtAboutTheDoubt(t *testing.T) {
 	plugintest.Kubeconfig(t)
 	c := interceptor.NewClient(plugintest.Client(menu()...), interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return context.Canceled },
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return context.Canceled
+		},
 	})
 	i := (&invocation{client: c}).run(t.Context(), demo()...)
 	want := "error: interrupted before the API server answered; see whether cluster demo was created with: kubectl valkey status demo -n team-a\n"
