@@ -122,6 +122,7 @@ func (o options) manager(scheme *runtime.Scheme) ctrl.Options {
 				&corev1.Service{}:               ours,
 				&corev1.ConfigMap{}:             ours,
 				&policyv1.PodDisruptionBudget{}: ours,
+				&corev1.Node{}:                  {Transform: withoutImages},
 				&corev1.Secret{}: {
 					Field:     fields.OneTermNotEqualSelector("type", "helm.sh/release.v1"),
 					Transform: withoutAnnotations,
@@ -143,6 +144,16 @@ func withoutAnnotations(obj any) (any, error) {
 	if o, ok := obj.(metav1.Object); ok {
 		o.SetAnnotations(nil)
 		o.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// withoutImages drops the longest part of a Kubernetes node, of which the manager
+// needs only whether it is there, at work, and in which zone.
+func withoutImages(obj any) (any, error) {
+	if node, ok := obj.(*corev1.Node); ok {
+		node.SetManagedFields(nil)
+		node.Status.Images, node.Status.VolumesInUse, node.Status.VolumesAttached = nil, nil, nil
 	}
 	return obj, nil
 }

@@ -17,6 +17,7 @@ type server struct {
 	primary string
 	slots   slots.Set
 	keys    int64
+	offset  int64
 	knows   map[string]bool
 }
 
@@ -26,6 +27,8 @@ type world struct {
 	state   State
 	servers map[string]*server // by node name
 	made    int
+	// failovers counts those that the planner asked for.
+	failovers int
 	// assigned counts how often each slot was handed out.
 	assigned [slots.Count]int
 }
@@ -38,12 +41,19 @@ func newWorld(t *testing.T, shards, replicas int32) *world {
 // observe refreshes what the planner is told.
 func (w *world) observe() State {
 	w.state.Replies = nil
+	if w.state.Recorded == nil {
+		w.state.Recorded = map[int32]slots.Set{}
+	}
 	for i := range w.state.Nodes {
 		n := &w.state.Nodes[i]
 		s := w.servers[n.Name]
 		if s == nil || n.Dead() {
 			continue
 		}
+		if !s.slots.Empty() {
+			w.state.Recorded[n.Position.Shard] = s.slots
+		}
+		n.InSync = !s.slots.Empty() || s.primary != ""
 		reply := topology.Reply{Node: n.Name, PodIP: n.PodIP, ID: s.id, Keys: s.keys, Info: topology.ClusterInfo{State: "ok"}}
 		for _, other := range w.state.Nodes {
 			if o := w.servers[other.Name]; o != nil && s.knows[o.id] {
@@ -52,7 +62,8 @@ func (w *world) observe() State {
 		}
 		reply.Replication = topology.Replication{Role: topology.RolePrimary}
 		if s.primary != "" {
-			reply.Replication = topology.Replication{Role: topology.RoleReplica, LinkUp: true, Offset: 10, HasLinkDownSeconds: true}
+			up := w.serving(s.primary)
+			reply.Replication = topology.Replication{Role: topology.RoleReplica, LinkUp: up, Offset: s.offset, LinkDownSeconds: 3, HasLinkDownSeconds: !up}
 		}
 		w.state.Replies = append(w.state.Replies, reply)
 	}
@@ -65,7 +76,7 @@ func (w *world) row(viewer *server, n Node, s *server) topology.Member {
 	if s.primary != "" {
 		m.Role, m.PrimaryID = topology.RoleReplica, s.primary
 	}
-	if n.Dead() {
+	if n.Dead() && !n.Terminating {
 		m.Failed, m.LinkUp, m.Flags = true, false, []string{"fail"}
 	}
 	return m
@@ -79,6 +90,16 @@ func (w *world) node(name string) *Node {
 	}
 	w.t.Fatalf("an action names node %q, which does not exist", name)
 	return nil
+}
+
+// serving reports whether the server with an ID runs.
+func (w *world) serving(id string) bool {
+	for _, n := range w.state.Nodes {
+		if s := w.servers[n.Name]; s != nil && s.id == id {
+			return n.Pod == PodRunning
+		}
+	}
+	return false
 }
 
 func (w *world) byID(id string) *server {
@@ -134,7 +155,15 @@ func (w *world) do(a Action) {
 		s.slots = s.slots.Minus(a.Slots)
 		w.servers[a.Target].slots = w.servers[a.Target].slots.Union(a.Slots)
 	case Failover:
+		w.failovers++
 		w.promote(a.Node)
+	case ReplaceLost:
+		for id := range s.knows {
+			if o := w.byID(id); o != nil && !o.slots.Intersect(a.Slots).Empty() && id != s.id {
+				w.t.Errorf("the server answers: slot is already busy")
+			}
+		}
+		s.slots, s.epoch = s.slots.Union(a.Slots), 1000
 	case DeleteNode:
 		w.state.Nodes = slices.DeleteFunc(w.state.Nodes, func(n Node) bool { return n.Name == a.Node })
 		delete(w.servers, a.Node)

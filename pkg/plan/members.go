@@ -49,11 +49,17 @@ func (m *model) createNode(p Position, taken map[string]bool) Action {
 	} else if a.Predecessor != "" {
 		a.JoinType = v1alpha1.JoinPrimary
 	}
+	a.Node = m.freeName(p, a.Predecessor, taken)
+	return a
+}
+
+// freeName returns the first name for a position that no other node has.
+func (m *model) freeName(p Position, predecessor string, taken map[string]bool) string {
 	for attempt := 0; ; attempt++ {
-		a.Node = NodeName(m.State, p, a.Predecessor, attempt)
-		if _, exists := m.byName[a.Node]; !exists && !taken[a.Node] {
-			taken[a.Node] = true
-			return a
+		name := NodeName(m.State, p, predecessor, attempt)
+		if _, exists := m.byName[name]; !exists && !taken[name] {
+			taken[name] = true
+			return name
 		}
 	}
 }
@@ -196,14 +202,14 @@ func (m *model) alive() (ids map[string]bool, known bool) {
 
 // needed reports whether some node still counts on a member: a replica follows it,
 // or it owns slots. In a cluster that never was complete slots alone are no
-// reason: they are handed out again.
+// reason, they are handed out again; nor are they in a shard that is lost for good.
 func (m *model) needed(id string) bool {
 	for _, viewer := range m.reachable() {
 		v := m.view(viewer)
 		if v.PrimaryID == id {
 			return true
 		}
-		if row, ok := v.Knows[id]; ok && !row.Slots.Empty() && !m.Creating {
+		if row, ok := v.Knows[id]; ok && !row.Slots.Empty() && !m.Creating && !row.Slots.Minus(m.lost).Empty() {
 			return true
 		}
 	}

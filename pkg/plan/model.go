@@ -19,6 +19,7 @@ type model struct {
 	nodes   []Node        // sorted by position
 	byName  map[string]Node
 	desired []slots.Set // slots of each shard in a new cluster
+	lost    slots.Set   // slots whose data is gone for good
 }
 
 func newModel(s State) *model {
@@ -38,6 +39,11 @@ func newModel(s State) *model {
 	}
 	m.View = topology.Merge(replies)
 	m.desired = slots.Split(int(s.Target.Shards))
+	for shard := range s.Recorded {
+		if gone, waiting := m.lostSlots(shard); waiting == "" || s.LossAccepted {
+			m.lost = m.lost.Union(gone)
+		}
+	}
 	return m
 }
 

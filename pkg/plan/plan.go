@@ -45,16 +45,34 @@ type Node struct {
 	Pod       PodPhase
 	// Terminating is true once the pod or the ValkeyNode has a deletion time.
 	Terminating bool
-	PodIP       string
+	// TerminatingFor is how long ago the pod was told to stop.
+	TerminatingFor time.Duration
+	PodIP          string
 	// InSync is the pod's readiness gate.
 	InSync bool
 	// NodeID is the server's ID that was recorded, also for a dead node.
 	NodeID string
 	// Age since the ValkeyNode was created.
 	Age time.Duration
+	// Silent is how long the manager has had no answer from the node; 0 while it
+	// answers.
+	Silent time.Duration
+	// HostGone is true once nothing of the node can run any more, although nobody
+	// saw its container end: its pod is gone and its Kubernetes node too, or that
+	// node is at work again and reports no such pod.
+	HostGone bool
+	// Zone that the pod runs in, as far as it is known.
+	Zone string
+	// Outdated says in words why the node differs from the wish in a way that only
+	// a replacement mends; empty if it doesn't.
+	Outdated string
 	// Detail says why a pod is pending or how it ended.
 	Detail string
 }
+
+// Proven reports whether the node's process is known to have ended, so that
+// nobody can still write to it.
+func (n Node) Proven() bool { return n.Pod == PodTerminated || n.Pod == PodGone && n.HostGone }
 
 // Dead reports whether the node can never serve again: its container ended (a
 // diskless server never restarts in place), or its pod is gone or going.
@@ -78,6 +96,14 @@ type State struct {
 	// Holds are positions whose replacement has to wait, with how long and why:
 	// nodes that die before they join are replaced more and more slowly.
 	Holds map[Position]Hold
+	// Recorded are the slots that each shard was last seen to own.
+	Recorded map[int32]slots.Set
+	// Failovers says how long ago a failover was last asked for in a shard. Two at
+	// a time would only delay each other.
+	Failovers map[int32]time.Duration
+	// LossAccepted is true while the user has acknowledged that the data of shards
+	// without a copy that answers is lost.
+	LossAccepted bool
 }
 
 // Hold delays the replacement of a node that died before it joined.
@@ -100,8 +126,22 @@ const (
 	Forget         Kind = "Forget"
 	MoveSlots      Kind = "MoveSlots"
 	Failover       Kind = "Failover"
+	ReplaceLost    Kind = "ReplaceLost"
 	Leave          Kind = "Leave"
 	DeleteNode     Kind = "DeleteNode"
+)
+
+// FailoverMode says whose consent a failover needs.
+type FailoverMode string
+
+// Values of FailoverMode.
+const (
+	// Graceful asks the primary, which hands over without losing a write.
+	Graceful FailoverMode = ""
+	// Force asks the other primaries, for a primary that is proven dead.
+	Force FailoverMode = "FORCE"
+	// Takeover asks nobody, for when no majority of primaries is left to ask.
+	Takeover FailoverMode = "TAKEOVER"
 )
 
 // Action is one step. Which fields are set depends on the kind.
@@ -116,6 +156,8 @@ type Action struct {
 	JoinType string
 	// Predecessor is the dead node that a new one replaces.
 	Predecessor string
+	// Zone that a node to create should prefer: its predecessor's.
+	Zone string
 	// Target is the other ValkeyNode, if there is one.
 	Target string
 	// TargetID is a server's node ID, for Replicate and Forget.
@@ -126,6 +168,8 @@ type Action struct {
 	Epoch uint64
 	// Slots to assign or to move.
 	Slots slots.Set
+	// Mode of a failover.
+	Mode FailoverMode
 	// Reason in words, for logs, conditions and people.
 	Reason string
 }
@@ -148,13 +192,18 @@ type step func(*model) ([]Action, string)
 func Next(s State) Decision {
 	m := newModel(s)
 	for _, rule := range []step{
+		handOverTerminating,
+		promote,
+		dropHung,
 		dropSuperseded,
+		dropObsolete,
 		forgetDead,
 		createNodes,
 		waitForNodes,
 		setConfigEpochs,
 		assignSlots,
 		introduce,
+		replaceLost,
 		replicate,
 		waitForAgreement,
 		activate,
@@ -162,6 +211,7 @@ func Next(s State) Decision {
 		rebalance,
 		retireSurplus,
 		waitForPrimaries,
+		roll,
 	} {
 		actions, waiting := rule(m)
 		if len(actions) > 0 || waiting != "" {

@@ -49,7 +49,8 @@ func (m *model) shards() ([]slots.Set, []Node) {
 	return owned, owners
 }
 
-// retireSurplus takes out the nodes that the target has no place for: first a
+// retireSurplus takes out the nodes that the target has no place for, or that a
+// roll has replaced: first a
 // primary among them hands its slots over, then the node is marked Leaving,
 // forgotten by all others and deleted.
 func retireSurplus(m *model) ([]Action, string) {
@@ -58,14 +59,15 @@ func retireSurplus(m *model) ([]Action, string) {
 	}
 	var leave, remove []Action
 	for _, n := range m.nodes {
-		if m.wished(n.Position) || n.Dead() {
+		leaving := n.Lifecycle == v1alpha1.LifecycleLeaving
+		if m.wished(n.Position) && !leaving || n.Dead() {
 			continue
 		}
 		if v := m.View.Nodes[n.Name]; v != nil && v.Reachable && !v.Slots.Empty() {
 			return m.handOver(n)
 		}
 		switch {
-		case n.Lifecycle != v1alpha1.LifecycleLeaving:
+		case !leaving:
 			leave = append(leave, Action{Kind: Leave, Node: n.Name,
 				Reason: fmt.Sprintf("node %s is more than %d shards with %d replicas need", n.Name, m.Target.Shards, m.Target.ReplicasPerShard)})
 		case !m.listed(n.NodeID):

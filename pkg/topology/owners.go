@@ -13,6 +13,12 @@ type claim struct {
 	epoch uint64
 }
 
+// ownership is a claim with the slots that it is about.
+type ownership struct {
+	claim
+	slots slots.Set
+}
+
 // beats decides between claims as servers do: the higher config epoch wins. Of two
 // nodes with the same epoch the one with the smaller ID takes a new epoch, so it
 // is about to win.
@@ -25,36 +31,43 @@ func (c claim) beats(other claim) bool {
 
 // mergeOwners settles who owns each slot, and where viewers differ.
 func (v *View) mergeOwners() {
-	var best [slots.Count]claim
+	v.Owners = map[string]slots.Set{}
+	var taken slots.Set
+	for _, c := range v.claims() {
+		if owned := c.slots.Minus(taken); !owned.Empty() {
+			v.Owners[c.id] = v.Owners[c.id].Union(owned)
+			taken = taken.Union(owned)
+		}
+	}
+	v.disputed = v.findDisputed()
+}
+
+// claims collects what the viewers say of who owns what, the strongest word first.
+// Viewers mostly say the same, so there are few.
+func (v *View) claims() []ownership {
+	said := map[claim]slots.Set{}
 	for _, viewer := range v.viewers {
 		for id, m := range viewer.Knows {
-			claimed := m.Slots.Minus(v.denied(id))
-			for _, r := range claimed.Ranges() {
-				c := claim{id: id, epoch: m.ConfigEpoch}
-				for slot := int(r.Start); slot <= int(r.End); slot++ {
-					if best[slot].id == "" || c.beats(best[slot]) {
-						best[slot] = c
-					}
-				}
+			if m.Slots.Empty() {
+				continue
+			}
+			c := claim{id: id, epoch: m.ConfigEpoch}
+			if before := said[c]; !before.Equal(m.Slots) {
+				said[c] = before.Union(m.Slots)
 			}
 		}
 	}
-	ranges := map[string][]slots.Range{}
-	for slot := 0; slot < slots.Count; {
-		end := slot
-		for end+1 < slots.Count && best[end+1].id == best[slot].id {
-			end++
-		}
-		if id := best[slot].id; id != "" {
-			ranges[id] = append(ranges[id], slots.Range{Start: uint16(slot), End: uint16(end)})
-		}
-		slot = end + 1
+	out := make([]ownership, 0, len(said))
+	for c, set := range said {
+		out = append(out, ownership{claim: c, slots: set.Minus(v.denied(c.id))})
 	}
-	v.Owners = map[string]slots.Set{}
-	for id, owned := range ranges {
-		v.Owners[id] = slots.FromRanges(owned...)
-	}
-	v.disputed = v.findDisputed()
+	slices.SortFunc(out, func(a, b ownership) int {
+		if a.beats(b.claim) {
+			return -1
+		}
+		return 1
+	})
+	return out
 }
 
 // denied are the slots that a node says it doesn't own: about itself it knows

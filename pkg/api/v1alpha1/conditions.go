@@ -17,6 +17,9 @@ const (
 	// ConditionExternalAccessReady: the cluster is reachable from outside as
 	// wished.
 	ConditionExternalAccessReady = "ExternalAccessReady"
+	// ConditionDataLoss: slots were given to an empty node because no copy of
+	// their data was left. It stays until it is acknowledged.
+	ConditionDataLoss = "DataLoss"
 )
 
 // Condition types of a ValkeyNode.
@@ -62,5 +65,9 @@ const (
 	ReasonACLPending          = "Pending"
 	ReasonExternalDisabled    = "Disabled"
 	ReasonNodeReplaced        = "NodeReplaced"
+	ReasonDataLoss            = "DataLoss"
+	ReasonCopiesAwaited       = "CopiesAwaited"
+	ReasonAcknowledged        = "Acknowledged"
+	ReasonSettingRejected     = "SettingRejected"
 	ReasonCreated             = "Created"
 )

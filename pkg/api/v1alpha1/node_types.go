@@ -124,6 +124,9 @@ type ValkeyNodeStatus struct {
 	// PodIP of the node's pod.
 	// +optional
 	PodIP string `json:"podIP,omitempty"`
+	// Host is the Kubernetes node that the pod runs on.
+	// +optional
+	Host string `json:"host,omitempty"`
 	// NodeID is the server's own ID, 40 hex digits.
 	// +optional
 	NodeID string `json:"nodeID,omitempty"`

@@ -15,7 +15,7 @@ import (
 // only when the status of the condition does.
 func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	for _, c := range []metav1.Condition{
-		readyCondition(s, o), progressingCondition(o, out), degradedCondition(o), configCondition(o),
+		readyCondition(s, o), progressingCondition(o, out), degradedCondition(o), configCondition(o, out),
 	} {
 		c.ObservedGeneration = o.cluster.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -83,6 +83,10 @@ func degradedCondition(o *observation) metav1.Condition {
 	if o.creating {
 		return condition(kind, false, v1alpha1.ReasonCreating, "the cluster was not complete yet")
 	}
+	if len(o.awaited) > 0 {
+		return condition(kind, true, v1alpha1.ReasonCopiesAwaited, join(o.awaited)+
+			"; bring it back, or accept the loss: kubectl valkey acknowledge "+o.cluster.Name+" -n "+o.cluster.Namespace)
+	}
 	if missing := o.uncovered(); !missing.Empty() {
 		return condition(kind, true, v1alpha1.ReasonSlotsUncovered, fmt.Sprintf("slots %s are not served", missing))
 	}
@@ -108,8 +112,8 @@ func (o *observation) worst() string {
 	return v1alpha1.ReasonNodesNotReady
 }
 
-func configCondition(o *observation) metav1.Condition {
-	problems := o.config.all()
+func configCondition(o *observation, out outcome) metav1.Condition {
+	problems := append(o.config.all(), out.refused...)
 	if len(problems) == 0 {
 		return condition(v1alpha1.ConditionConfigResolved, true, v1alpha1.ReasonResolved,
 			fmt.Sprintf("config %s resolves to image %s, Valkey %s", o.cluster.Spec.ConfigRef, o.config.Image, o.config.Version))

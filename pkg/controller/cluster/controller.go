@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
 
@@ -40,9 +41,11 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Options  Options
 
-	pace  *pace
-	holds *holds
-	creds *credentialCache
+	pace      *pace
+	holds     *holds
+	moments   *moments
+	immutable *immutable
+	creds     *credentialCache
 }
 
 // Reconcile brings one cluster one batch of actions nearer to what it shall be.
@@ -52,6 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.pace.forget(req.NamespacedName)
 			r.holds.forget(req.NamespacedName)
+			r.moments.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read cluster: %w", err)
@@ -85,6 +89,12 @@ type outcome struct {
 	failed error
 	// acted is true if an action was carried out.
 	acted bool
+	// refused are settings that servers did not take.
+	refused []settings.Problem
+	// answers to requests, by verb.
+	answers map[string]v1alpha1.RequestStatus
+	// lost says which slots lost their data in this pass.
+	lost string
 }
 
 // problem is a reason with its sentence, as conditions carry them.
@@ -96,27 +106,28 @@ func (out outcome) fingerprint() string {
 	if out.failed != nil {
 		return "failed: " + out.failed.Error()
 	}
+	for _, a := range out.answers {
+		if a.State == requestRunning {
+			return a.Verb + " " + a.Message
+		}
+	}
 	return out.summary()
 }
 
 // decide makes sure of the cluster's own objects, plans, and acts once.
 func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
-	out := outcome{}
+	out := outcome{answers: map[string]v1alpha1.RequestStatus{}, decision: plan.Next(o.state())}
 	if o.cluster.Spec.Paused {
-		out.decision = plan.Next(o.state())
 		out.blocked = &problem{v1alpha1.ReasonPaused, "spec.paused is true: the manager reports, but changes nothing"}
 		return out
 	}
-	if p := o.blocking(); p != nil {
-		out.decision = plan.Next(o.state())
-		out.blocked = p
+	if out.blocked = o.blocking(); out.blocked != nil {
 		return out
 	}
-	if err := r.ensure(ctx, o); err != nil {
-		out.failed = err
+	if out.failed = r.ensure(ctx, o); out.failed != nil {
 		return out
 	}
-	out.decision = plan.Next(o.state())
+	out.refused = r.applySettings(ctx, o)
 	if needsFreshView(out.decision) {
 		fresh, err := r.observe(ctx, o.cluster, r.Live)
 		if err != nil {
@@ -126,11 +137,18 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		*o = *fresh
 		out.decision = plan.Next(o.state())
 	}
+	r.serveRequests(o, &out)
 	if o.creating && (o.cluster.Status.TargetSpec == nil || *o.cluster.Status.TargetSpec != o.target) {
 		out.acted = true
 		return out // the snapshot is written down before the first step towards it
 	}
 	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
+	for _, a := range out.decision.Actions {
+		if a.Kind == plan.ReplaceLost && out.failed == nil {
+			out.lost = a.Reason
+			r.warn(o, v1alpha1.ReasonDataLoss, "%s", a.Reason)
+		}
+	}
 	return out
 }
 

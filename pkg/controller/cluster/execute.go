@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ func (r *Reconciler) execute(ctx context.Context, o *observation, a plan.Action)
 		return r.setLifecycle(ctx, o, a.Node, v1alpha1.LifecycleActive)
 	case plan.Leave:
 		return r.setLifecycle(ctx, o, a.Node, v1alpha1.LifecycleLeaving)
+	case plan.Failover:
+		r.moments.mark(client.ObjectKeyFromObject(o.cluster), failoverOf(a.Position.Shard), time.Now())
 	}
 	return r.command(ctx, o, a)
 }
@@ -61,7 +64,13 @@ func send(ctx context.Context, node valkey.Node, a plan.Action) error {
 	case plan.Forget:
 		return node.Forget(ctx, a.TargetID)
 	case plan.Failover:
-		return node.Failover(ctx, valkey.FailoverGraceful)
+		return node.Failover(ctx, valkey.FailoverMode(a.Mode))
+	case plan.ReplaceLost:
+		if err := node.AddSlots(ctx, a.Slots); err != nil {
+			return err
+		}
+		// Else a former owner that comes back after all takes the slots again.
+		return node.BumpEpoch(ctx)
 	case plan.MoveSlots:
 		return moveSlots(ctx, node, a)
 	}
@@ -96,11 +105,9 @@ func moveSlots(ctx context.Context, node valkey.Node, a plan.Action) error {
 // createNode makes the ValkeyNode of an action. Its name follows from its place,
 // so a second attempt finds the first one's object.
 func (r *Reconciler) createNode(ctx context.Context, o *observation, a plan.Action) error {
-	in := objects.NodeInput{
-		Name: a.Node, JoinType: a.JoinType, ShardIndex: a.Position.Shard, NodeIndex: a.Position.Index,
-		Image: o.config.Image, PullSecrets: o.config.PullSecrets, CPU: o.config.CPU, Memory: o.config.Memory,
-		Settings: o.config.Valkey,
-	}
+	in := o.nodeInput()
+	in.Name, in.JoinType, in.PreferredZone = a.Node, a.JoinType, a.Zone
+	in.ShardIndex, in.NodeIndex = a.Position.Shard, a.Position.Index
 	node := objects.Node(o.cluster, in)
 	err := r.Client.Create(ctx, node)
 	if apierrors.IsAlreadyExists(err) {
@@ -184,12 +191,15 @@ func (r *Reconciler) recordNode(ctx context.Context, o *observation, node *v1alp
 		status.NodeID, status.Role = seen.ID, string(seen.Role)
 	}
 	pod := o.pods[node.Name]
+	if host := o.hostName(node); host != "" {
+		status.Host = host
+	}
 	status.Ready = pod != nil && gateIs(pod, corev1.ConditionTrue) && podPhase(node, pod) == plan.PodRunning && (!ok || seen.Reachable)
-	if status.NodeID == node.Status.NodeID && status.Role == node.Status.Role && status.Ready == node.Status.Ready {
+	if status.NodeID == node.Status.NodeID && status.Role == node.Status.Role && status.Ready == node.Status.Ready && status.Host == node.Status.Host {
 		return nil
 	}
 	patch := client.MergeFrom(node.DeepCopy())
-	node.Status.NodeID, node.Status.Role, node.Status.Ready = status.NodeID, status.Role, status.Ready
+	node.Status.NodeID, node.Status.Role, node.Status.Ready, node.Status.Host = status.NodeID, status.Role, status.Ready, status.Host
 	if err := r.Client.Status().Patch(ctx, node, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("update status of node %s: %w", node.Name, err))
 	}

@@ -37,6 +37,13 @@ type observation struct {
 	target   v1alpha1.TargetTopology
 	creating bool
 	holds    map[plan.Position]plan.Hold
+	hosts    map[string]host
+	silent   map[string]time.Duration
+	outdated map[string]string
+	// awaited says which nodes are waited for because only they may have data.
+	awaited []string
+	// failovers says how long ago one was asked for in each shard.
+	failovers map[int32]time.Duration
 	// conflict names an object that has a name of ours and another owner.
 	conflict *problem
 }
@@ -59,7 +66,12 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	r.ask(ctx, o)
 	o.view = topology.Merge(slices.Collect(maps.Values(o.replies)))
 	o.target, o.creating = target(cluster, slotsAssigned(o.view))
+	if o.hosts, err = r.hosts(ctx, o); err != nil {
+		return nil, err
+	}
+	r.remember(o)
 	r.noteDeaths(o)
+	o.awaited = plan.AwaitedCopies(o.state())
 	return o, nil
 }
 
@@ -183,6 +195,37 @@ func (o *observation) recordedID(name string) string {
 	return ""
 }
 
+// remember adds to the observation what only the manager's memory tells.
+func (r *Reconciler) remember(o *observation) {
+	key := client.ObjectKeyFromObject(o.cluster)
+	o.silent, o.outdated, o.failovers = map[string]time.Duration{}, map[string]string{}, map[int32]time.Duration{}
+	for i := range o.nodes {
+		n := &o.nodes[i]
+		seen, asked := o.view.Nodes[n.Name]
+		o.silent[n.Name] = r.moments.since(key, "silent "+n.Name, !asked || !seen.Reachable, o.now)
+		o.outdated[n.Name] = r.change(o, n).Replace
+		if req, ok := o.open(verbRestart); ok && o.outdated[n.Name] == "" && n.CreationTimestamp.Before(req.moment()) {
+			o.outdated[n.Name] = "a restart was asked for"
+		}
+		if ago, ok := r.moments.ago(key, failoverOf(n.Spec.ShardIndex), o.now); ok {
+			o.failovers[n.Spec.ShardIndex] = ago
+		}
+	}
+}
+
+func failoverOf(shard int32) string { return fmt.Sprintf("failover %d", shard) }
+
+// recorded are the slots of each shard by the last status that knew them.
+func (o *observation) recorded() map[int32]slots.Set {
+	out := map[int32]slots.Set{}
+	for _, shard := range o.cluster.Status.Shards {
+		if owned, err := slots.ParseSet(shard.Slots); err == nil {
+			out[shard.Index] = owned
+		}
+	}
+	return out
+}
+
 // noteDeaths counts nodes that died before they joined, and says how long their
 // positions have to wait.
 func (r *Reconciler) noteDeaths(o *observation) {
@@ -206,6 +249,7 @@ func (o *observation) state() plan.State {
 	return plan.State{
 		Cluster: o.cluster.Name, UID: string(o.cluster.UID), Target: o.target, Creating: o.creating,
 		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds,
+		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(),
 	}
 }
 
@@ -222,7 +266,11 @@ func (o *observation) planNodes() []plan.Node {
 		if reply := o.replies[n.Name]; node.NodeID == "" {
 			node.NodeID = reply.ID
 		}
+		name := o.hostName(n)
+		node.Silent, node.Outdated = o.silent[n.Name], o.outdated[n.Name]
+		node.Zone, node.HostGone = o.hosts[name].zone, o.hosts[name].hostGone(name, node.Silent)
 		if pod != nil {
+			node.TerminatingFor = terminatingFor(pod, o.now)
 			node.PodIP = pod.Status.PodIP
 			node.InSync = gateIs(pod, corev1.ConditionTrue)
 			node.Terminating = node.Terminating || !pod.DeletionTimestamp.IsZero()

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
@@ -104,4 +106,14 @@ func gateIs(pod *corev1.Pod, want corev1.ConditionStatus) bool {
 		}
 	}
 	return false
+}
+
+// terminatingFor returns how long ago a pod was told to stop. Its deletion time
+// lies the grace period ahead of that.
+func terminatingFor(pod *corev1.Pod, now time.Time) time.Duration {
+	if pod.DeletionTimestamp.IsZero() {
+		return 0
+	}
+	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	return max(now.Sub(pod.DeletionTimestamp.Add(-grace)), 0)
 }

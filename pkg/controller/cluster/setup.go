@@ -27,7 +27,8 @@ const workers = 16
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
-		Options: options, pace: newPace(), holds: newHolds(), creds: newCredentialCache(),
+		Options: options, pace: newPace(), holds: newHolds(), moments: newMoments(),
+		immutable: newImmutable(), creds: newCredentialCache(),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").

@@ -42,7 +42,7 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 		s.Nodes = append(s.Nodes, n.Name)
 	}
 	if o.anyReachable() {
-		s.Shards = shardStatus(o)
+		s.Shards = keepSlots(shardStatus(o), s.Shards, o.view)
 	}
 	s.ShardCount = 0
 	for _, shard := range s.Shards {
@@ -60,8 +60,31 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 	if o.creating && s.State != v1alpha1.StateActive {
 		s.TargetSpec = &v1alpha1.TargetTopology{Shards: o.target.Shards, ReplicasPerShard: o.target.ReplicasPerShard}
 	}
+	s.Requests = answers(o, out)
 	setConditions(&s, o, out)
+	dataLoss(&s, o, out)
 	return s
+}
+
+// keepSlots leaves the slots of a shard that has no primary now as they were last
+// seen, less what others own by now: it has to be known what was lost.
+func keepSlots(now, before []v1alpha1.ShardStatus, view topology.View) []v1alpha1.ShardStatus {
+	var served slots.Set
+	for _, n := range view.Reachable() {
+		served = served.Union(n.Slots)
+	}
+	for i := range now {
+		for _, old := range before {
+			if old.Index != now[i].Index || now[i].Primary != "" {
+				continue
+			}
+			if was, err := slots.ParseSet(old.Slots); err == nil {
+				left := was.Minus(served)
+				now[i].Slots, now[i].SlotCount = left.String(), int32(left.Len()) //nolint:gosec // at most slots.Count
+			}
+		}
+	}
+	return now
 }
 
 // nextState returns state and message. A cluster becomes Active when it was

@@ -1,0 +1,185 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
+)
+
+// immutable remembers which directives servers of a version take only at their
+// start. The servers say so themselves when they are asked to change one; after a
+// restart of the manager they are asked once more.
+type immutable struct {
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+func newImmutable() *immutable { return &immutable{keys: map[string]bool{}} }
+
+func (i *immutable) add(version, key string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys[version+" "+key] = true
+}
+
+func (i *immutable) of(version string) func(string) bool {
+	return func(key string) bool {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		return i.keys[version+" "+key]
+	}
+}
+
+// change compares a node with the wish. Without a usable configuration nothing is
+// known to differ.
+func (r *Reconciler) change(o *observation, n *v1alpha1.ValkeyNode) plan.Change {
+	if len(o.config.problems) > 0 {
+		return plan.Change{}
+	}
+	want := objects.Node(o.cluster, o.nodeInput())
+	var applied map[string]v1alpha1.SettingValue
+	if n.Status.Applied != nil {
+		applied = n.Status.Applied.Settings
+	}
+	return plan.Compare(n.Spec, applied, want.Spec, r.immutable.of(o.config.Version))
+}
+
+// nodeInput is what every node takes from the configuration.
+func (o *observation) nodeInput() objects.NodeInput {
+	return objects.NodeInput{Image: o.config.Image, PullSecrets: o.config.PullSecrets,
+		CPU: o.config.CPU, Memory: o.config.Memory, Settings: o.config.Valkey}
+}
+
+// applySettings changes on running servers what they take at run time. Each
+// setting goes by itself, so that one that is refused keeps no other back. It
+// returns what was refused.
+func (r *Reconciler) applySettings(ctx context.Context, o *observation) []settings.Problem {
+	var mu sync.Mutex
+	var refused []settings.Problem
+	_ = together(len(o.nodes), func(i int) error {
+		n := &o.nodes[i]
+		seen, ok := o.view.Nodes[n.Name]
+		if !ok || !seen.Reachable || n.Spec.Lifecycle == v1alpha1.LifecycleLeaving {
+			return nil
+		}
+		live := r.change(o, n).Live
+		if len(live) == 0 {
+			return nil
+		}
+		problems, err := r.applyTo(ctx, o, n, live)
+		if err != nil {
+			problems = append(problems, settings.Problem{Reason: v1alpha1.ReasonSettingRejected, Message: err.Error()})
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		refused = append(refused, problems...)
+		return nil
+	})
+	slices.SortFunc(refused, func(a, b settings.Problem) int { return strings.Compare(a.Message, b.Message) })
+	return slices.Compact(refused)
+}
+
+// applyTo changes the settings of one server and records those that took.
+func (r *Reconciler) applyTo(ctx context.Context, o *observation, n *v1alpha1.ValkeyNode, live map[string]v1alpha1.SettingValue) ([]settings.Problem, error) {
+	credentials, err := r.operatorCredentials(ctx, o.cluster)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	conn, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, n.Name), credentials)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	var refused []settings.Problem
+	took := map[string]v1alpha1.SettingValue{}
+	for _, key := range slices.Sorted(maps.Keys(live)) {
+		value := string(live[key])
+		switch err := set(ctx, conn, key, value); {
+		case err == nil:
+			took[key] = live[key]
+			log.FromContext(ctx).Info("setting applied", "node", n.Name, "setting", key)
+		case valkey.IsReply(err) && strings.Contains(err.Error(), "immutable"):
+			r.immutable.add(o.config.Version, key)
+		case valkey.IsReply(err):
+			refused = append(refused, settings.Problem{Reason: v1alpha1.ReasonSettingRejected,
+				Message: fmt.Sprintf("the server refuses valkey.%s %q: %s; correct it in the config", key, value, serverSays(err))})
+		default:
+			return refused, err
+		}
+	}
+	return refused, r.recordSettings(ctx, o, n, took)
+}
+
+// serverSays is the server's own part of an error, which is the same for each node.
+func serverSays(err error) string {
+	text := err.Error()
+	if i := strings.Index(text, "ERR "); i >= 0 {
+		return text[i+len("ERR "):]
+	}
+	return text
+}
+
+// set changes one setting and reads it back.
+func set(ctx context.Context, conn valkey.Node, key, value string) error {
+	plain := value
+	if unquoted, err := strconv.Unquote(value); err == nil && strings.HasPrefix(value, `"`) {
+		plain = unquoted // valkey.conf takes quotes off, CONFIG SET doesn't
+	}
+	if err := conn.ConfigSet(ctx, [2]string{key, plain}); err != nil {
+		return err
+	}
+	got, err := conn.ConfigGet(ctx, key)
+	if err != nil {
+		return err
+	}
+	if _, known := got[key]; !known {
+		return fmt.Errorf("the server says nothing of %s after it was set", key)
+	}
+	return nil
+}
+
+// recordSettings writes what a node has in force, and gives its pod the label of
+// what it has become, or later replacements would not be spread against it.
+func (r *Reconciler) recordSettings(ctx context.Context, o *observation, n *v1alpha1.ValkeyNode, took map[string]v1alpha1.SettingValue) error {
+	if len(took) == 0 {
+		return nil
+	}
+	before := n.DeepCopy()
+	if n.Status.Applied == nil {
+		n.Status.Applied = &v1alpha1.Applied{}
+	}
+	if n.Status.Applied.Settings == nil {
+		n.Status.Applied.Settings = map[string]v1alpha1.SettingValue{}
+	}
+	maps.Copy(n.Status.Applied.Settings, took)
+	if err := r.Client.Status().Patch(ctx, n, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("record settings of node %s: %w", n.Name, err))
+	}
+	pod := o.pods[n.Name]
+	if pod == nil {
+		return nil
+	}
+	overlaid := *n.Spec.DeepCopy()
+	if overlaid.ValkeySettings == nil {
+		overlaid.ValkeySettings = map[string]v1alpha1.SettingValue{}
+	}
+	maps.Copy(overlaid.ValkeySettings, n.Status.Applied.Settings)
+	labelled := pod.DeepCopy()
+	labelled.Labels[v1alpha1.LabelGeneration] = objects.Generation(overlaid)
+	return client.IgnoreNotFound(r.Client.Patch(ctx, labelled, client.MergeFrom(pod)))
+}

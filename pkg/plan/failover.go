@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// nodeTimeout is cluster-node-timeout, which valkey.conf sets.
+	nodeTimeout = 5 * time.Second
+	// FailoverTimeout is cluster-manual-failover-timeout, which valkey.conf sets: a
+	// failover that was asked for is over by then, one way or the other.
+	FailoverTimeout = 2 * time.Second
+)
+
+// asked reports whether a failover of a shard may still be under way.
+func (m *model) asked(shard int32) bool {
+	ago, ok := m.Failovers[shard]
+	return ok && ago < FailoverTimeout
+}
+
+// handOverTerminating hands over a primary whose pod was told to stop, while its
+// preStop still keeps it running. After the first second it is left alone: the
+// server's own failover on SIGTERM must not meet one of ours.
+func handOverTerminating(m *model) ([]Action, string) {
+	var actions []Action
+	for _, n := range m.nodes {
+		if n.Pod != PodRunning || !n.Terminating || n.TerminatingFor > time.Second || m.asked(n.Position.Shard) {
+			continue
+		}
+		replica, ok := m.best(n.NodeID, true)
+		if !ok || m.View.Owners[n.NodeID].Empty() {
+			continue
+		}
+		actions = append(actions, Action{Kind: Failover, Node: replica.Name, Position: n.Position, Target: n.Name, Mode: Graceful,
+			Reason: fmt.Sprintf("primary %s was told to stop, replica %s takes over shard %d", n.Name, replica.Name, n.Position.Shard)})
+	}
+	return actions, ""
+}
+
+// promote gives a new primary to every shard whose primary is lost and that the
+// servers can't or need not elect one for by themselves.
+func promote(m *model) ([]Action, string) {
+	var actions []Action
+	for _, id := range m.ownerIDs() {
+		lost, known := m.byNodeID(id)
+		if v, ok := m.View.ByID(id); ok && v.Reachable {
+			continue
+		}
+		replica, ok := m.best(id, false)
+		if !ok || m.asked(replica.Position.Shard) {
+			continue
+		}
+		mode, why := m.mode(id, lost, known, replica)
+		if why == "" {
+			continue
+		}
+		actions = append(actions, Action{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: lost.Name, Mode: mode,
+			Reason: fmt.Sprintf("%s; replica %s takes over shard %d", why, replica.Name, replica.Position.Shard)})
+	}
+	return actions, ""
+}
+
+// mode decides how a lost primary is followed, with the reason in words; no
+// reason means that the server's own election is waited for.
+func (m *model) mode(id string, lost Node, known bool, replica Node) (FailoverMode, string) {
+	name := lost.Name
+	if !known {
+		name = "member " + id
+	}
+	proven := known && lost.Proven()
+	if m.majority() {
+		if proven {
+			return Force, fmt.Sprintf("primary %s is dead%s", name, detail(lost))
+		}
+		return "", ""
+	}
+	if proven {
+		return Takeover, fmt.Sprintf("primary %s is dead and no majority of primaries is left to vote%s", name, detail(lost))
+	}
+	silent := !known || lost.Dead() || lost.Silent >= nodeTimeout
+	if silent && m.suspectedByAll(id) && !m.view(replica).Replication.LinkUp {
+		return Takeover, fmt.Sprintf("primary %s has not answered for %s, every node that does suspects it, and no majority of primaries is left to vote", name, nodeTimeout)
+	}
+	return "", ""
+}
+
+// ownerIDs are the IDs of all members that own slots, sorted.
+func (m *model) ownerIDs() []string {
+	var ids []string
+	for id, owned := range m.View.Owners {
+		if !owned.Empty() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (m *model) byNodeID(id string) (Node, bool) {
+	for _, n := range m.nodes {
+		if n.NodeID == id {
+			return n, true
+		}
+	}
+	return Node{}, false
+}
+
+// majority reports whether more than half of the primaries that own slots answer,
+// which is what an election needs.
+func (m *model) majority() bool {
+	voters, alive := 0, 0
+	for _, id := range m.ownerIDs() {
+		voters++
+		if v, ok := m.View.ByID(id); ok && v.Reachable && !v.Isolated {
+			alive++
+		}
+	}
+	return 2*alive > voters
+}
+
+// suspectedByAll reports whether every node that answers flags a member.
+func (m *model) suspectedByAll(id string) bool {
+	for _, viewer := range m.reachable() {
+		if row, ok := m.view(viewer).Knows[id]; ok && !row.PFail && !row.Failed {
+			return false
+		}
+	}
+	return true
+}
+
+// best returns the replica of a primary that may be promoted: it was in sync
+// (its readiness gate), it holds a whole copy, and of those it has the greatest
+// offset. Connected asks for one that follows right now.
+func (m *model) best(primaryID string, connected bool) (Node, bool) {
+	var candidates []Node
+	for _, n := range m.live() {
+		v := m.view(n)
+		if v == nil || !v.Reachable || v.PrimaryID != primaryID || !n.InSync || !v.Replication.HasCopy() {
+			continue
+		}
+		if !connected || v.Replication.InSync() {
+			candidates = append(candidates, n)
+		}
+	}
+	if len(candidates) == 0 {
+		return Node{}, false
+	}
+	return slices.MaxFunc(candidates, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(m.view(a).Replication.Offset, m.view(b).Replication.Offset), cmp.Compare(b.Name, a.Name))
+	}), true
+}
+
+// Handover returns the action that makes a replica the primary of a shard: the
+// node named, or the best one. The error says why there is none.
+func Handover(s State, shard int32, node string) (Action, error) {
+	m := newModel(s)
+	primary, ok := m.owner(shard)
+	if !ok {
+		return Action{}, fmt.Errorf("shard %d has no primary that answers", shard)
+	}
+	replica, ok := m.best(m.view(primary).ID, true)
+	if node != "" {
+		replica, ok = m.byName[node]
+		v := m.view(replica)
+		switch {
+		case !ok || replica.Position.Shard != shard:
+			return Action{}, fmt.Errorf("node %s is not in shard %d", node, shard)
+		case node == primary.Name:
+			return Action{}, fmt.Errorf("node %s is the primary of shard %d already", node, shard)
+		case v == nil || !v.Reachable || !replica.InSync || !v.Replication.InSync():
+			return Action{}, fmt.Errorf("replica %s is not in sync", node)
+		}
+	}
+	if !ok {
+		return Action{}, fmt.Errorf("shard %d has no replica in sync", shard)
+	}
+	return Action{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: primary.Name, Mode: Graceful,
+		Reason: fmt.Sprintf("a failover was asked for: replica %s takes over shard %d from %s", replica.Name, shard, primary.Name)}, nil
+}
+
+// Primary returns the node that owns a shard's slots.
+func Primary(s State, shard int32) (string, bool) {
+	n, ok := newModel(s).owner(shard)
+	return n.Name, ok
+}

@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// silence makes a node of an observation not answer while the others call it
+// failed.
+func (w *world) silence(s State, name string, suspected bool) State {
+	for i := range s.Replies {
+		r := &s.Replies[i]
+		if r.Node == name {
+			r.Err, r.Members = errors.New("timeout"), nil
+		}
+		for j := range r.Members {
+			if r.Members[j].ID == w.servers[name].id && r.Node != name {
+				r.Members[j].Failed, r.Members[j].LinkUp = suspected, !suspected
+			}
+		}
+	}
+	return s
+}
+
+func TestAHungNodeIsReplacedOnceNothingDependsOnIt(t *testing.T) {
+	for _, c := range []struct {
+		what      string
+		silent    time.Duration
+		primary   bool
+		suspected bool
+		replaced  bool
+	}{
+		{"a replica that hangs", 2 * time.Minute, false, true, true},
+		{"a replica that was silent for a moment", 30 * time.Second, false, true, false},
+		{"a replica that only the manager can't reach", 2 * time.Minute, false, false, false},
+		{"a primary that still owns its slots", 2 * time.Minute, true, true, false},
+	} {
+		w := newWorld(t, 3, 1)
+		w.settle()
+		n := w.replicasOf(0)[0]
+		if c.primary {
+			n = w.primaryOf(0)
+		}
+		n.Silent = c.silent
+		deleted := false
+		for _, a := range Next(w.silence(w.observe(), n.Name, c.suspected)).Actions {
+			deleted = deleted || a.Kind == DeleteNode && a.Node == n.Name
+		}
+		if deleted != c.replaced {
+			t.Errorf("%s: replaced %v, want %v", c.what, deleted, c.replaced)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+type reply = topology.Reply
+
+// outdate makes every node outdated that is there now.
+func (w *world) outdate(reason string) {
+	for i := range w.state.Nodes {
+		w.state.Nodes[i].Outdated = reason
+	}
+}
+
+// U-01, U-03
+func TestARollReplacesReplicasFirstAndFailsOverOnceAShard(t *testing.T) {
+	for _, replicas := range []int32{0, 1, 2} {
+		w := newWorld(t, 3, replicas)
+		w.settle()
+		w.outdate("image valkey:1, not valkey:2")
+		old := map[string]bool{}
+		for _, n := range w.state.Nodes {
+			old[n.Name] = true
+		}
+		for step := 0; ; step++ {
+			s := w.observe()
+			d := Next(s)
+			if d.Complete {
+				break
+			}
+			if step > 300 || len(d.Actions) == 0 {
+				t.Fatalf("stuck after %d steps: %s", step, d.Waiting)
+			}
+			for _, a := range d.Actions {
+				if a.Kind == CreateNode || a.Kind == Leave || a.Kind == Failover {
+					if len(d.Actions) != 1 {
+						t.Errorf("%d steps of a roll at once: %v", len(d.Actions), kinds(d))
+					}
+					if !strings.Contains(a.Reason, "image valkey:1, not valkey:2") {
+						t.Errorf("reason %q", a.Reason)
+					}
+				}
+				w.do(a)
+			}
+			w.atLeastCopies(replicas + 1)
+		}
+		w.check(3, replicas)
+		if w.failovers != 3 {
+			t.Errorf("%d replicas: %d failovers for 3 shards", replicas, w.failovers)
+		}
+		for _, n := range w.state.Nodes {
+			if old[n.Name] {
+				t.Errorf("node %s was not replaced", n.Name)
+			}
+		}
+	}
+}
+
+// atLeastCopies checks that no shard ever has fewer members than wished.
+func (w *world) atLeastCopies(want int32) {
+	w.t.Helper()
+	count := map[int32]int32{}
+	for _, n := range w.state.Nodes {
+		if s := w.servers[n.Name]; s != nil && (s.primary != "" || !s.slots.Empty()) {
+			count[n.Position.Shard]++
+		}
+	}
+	for shard, n := range count {
+		if n < want {
+			w.t.Errorf("shard %d has %d copies, want %d", shard, n, want)
+		}
+	}
+}
+
+// U-05
+func TestABadImageStopsAtTheFirstPodAndIsTakenBack(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	before := len(w.state.Nodes)
+	w.outdate("image valkey:9, not valkey:nope")
+	a := only(t, Next(w.observe()))
+	w.do(a)
+	fresh := w.node(a.Node)
+	fresh.Pod, fresh.PodIP, fresh.Detail = PodPending, "", "ImagePullBackOff: no such image"
+	delete(w.servers, a.Node)
+	for range 10 {
+		d := Next(w.observe())
+		if len(d.Actions) != 0 || !strings.Contains(d.Waiting, "ImagePullBackOff") {
+			t.Fatalf("want to wait and say why, got %v %q", kinds(d), d.Waiting)
+		}
+	}
+	for i := range w.state.Nodes { // the image is set back
+		n := &w.state.Nodes[i]
+		n.Outdated = ""
+		if n.Name == a.Node {
+			n.Outdated = "image valkey:nope, not valkey:9"
+		}
+	}
+	w.settle()
+	w.check(3, 1)
+	if len(w.state.Nodes) != before || w.failovers != 0 {
+		t.Errorf("%d nodes after %d failovers", len(w.state.Nodes), w.failovers)
+	}
+}
+
+func TestNothingRollsWhileTheClusterIsNotWell(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	w.outdate("more memory")
+	dead := w.replicasOf(2)[0]
+	dead.Pod = PodTerminated
+	for range 3 {
+		d := Next(w.observe())
+		for _, a := range d.Actions {
+			if a.Kind == Failover || a.Kind == Leave || a.Kind == CreateNode && a.Position != dead.Position {
+				t.Fatalf("%s of %s while %s is dead", a.Kind, a.Node, dead.Name)
+			}
+		}
+		if len(d.Actions) == 0 || d.Actions[0].Kind == Activate {
+			break
+		}
+		for _, a := range d.Actions {
+			w.do(a)
+		}
+	}
+}

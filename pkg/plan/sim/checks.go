@@ -1,0 +1,230 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+)
+
+// decided checks a decision against what the planner was told.
+func (t *truth) decided(o *observation, d plan.Decision) {
+	known := map[string]plan.Node{}
+	for _, n := range o.planned {
+		known[n.Name] = n
+	}
+	for _, a := range d.Actions {
+		if a.Kind != d.Actions[0].Kind {
+			t.violation("one kind", "a batch mixes %s and %s", a.Kind, d.Actions[0].Kind)
+		}
+		if a.Reason == "" {
+			t.violation("reasons", "%s %s has none", a.Kind, a.Node)
+		}
+		n, exists := known[a.Node]
+		switch a.Kind {
+		case plan.DeleteNode, plan.CreateNode, plan.Leave, plan.Activate:
+		default:
+			if exists && n.Terminating {
+				t.violation("no command to the dying", "%s to %s, whose pod was told to stop", a.Kind, a.Node)
+			}
+		}
+	}
+}
+
+// about checks an action against the truth, just before it is carried out.
+func (t *truth) about(o *observation, a plan.Action) {
+	s := t.w.m.server(o, a.Node)
+	switch a.Kind {
+	case plan.Forget:
+		t.forgets(a)
+	case plan.Failover:
+		if s != nil && s.running {
+			t.promotes(s, a)
+		}
+	case plan.AssignSlots, plan.ReplaceLost:
+		if s != nil && s.running {
+			t.givesAway(s, a)
+		}
+	case plan.DeleteNode:
+		t.deletes(a)
+	}
+}
+
+// live returns the running server of a node that is to stay, by its ID.
+func (t *truth) live(id string) (*server, bool) {
+	for _, n := range t.w.api.nodes {
+		p := t.w.api.pods[n.name]
+		if p == nil || p.process == nil || p.process.id != id {
+			continue
+		}
+		return p.process, p.process.running && p.deleted == never && n.lifecycle != v1alpha1.LifecycleLeaving
+	}
+	return nil, false
+}
+
+// forgets checks that the one who is forgotten neither lives nor is needed.
+func (t *truth) forgets(a plan.Action) {
+	if s, alive := t.live(a.TargetID); alive {
+		t.violation("no forget of a live member", "%s forgets %s", a.Node, s)
+		return
+	}
+	for _, s := range t.w.servers {
+		if s.running && s.isReplica() && s.self.primaryID == a.TargetID && s.whole {
+			if p := s.row(a.TargetID); p != nil && !p.slots.Empty() && t.current(s, p) {
+				t.violation("no forget before the failover", "%s forgets %s, whose replica %s is to be promoted", a.Node, short(a.TargetID), s)
+			}
+		}
+	}
+}
+
+// current reports whether the slots of a row are owned by nobody of a higher epoch.
+func (t *truth) current(viewer *server, r *row) bool {
+	for _, s := range t.w.servers {
+		if s != viewer && s.running && s.self.primary && s.self.epoch > r.epoch && !s.self.slots.Intersect(r.slots).Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// promotes checks that a failover goes to a full copy, and takes over by force only
+// what nobody can vote on.
+func (t *truth) promotes(s *server, a plan.Action) {
+	if s.isReplica() && !s.whole {
+		t.violation("no promotion of an unsynced replica", "failover %s to %s", a.Mode, s)
+	}
+	if a.Mode == plan.Takeover && t.majorityFor(s) {
+		t.violation("no takeover with a majority", "takeover by %s", s)
+	}
+}
+
+// majorityFor reports whether a replica could win a vote: more than half of the
+// primaries that own slots in its table run, hear it, and are heard by the manager.
+func (t *truth) majorityFor(s *server) bool {
+	alive := 0
+	for _, r := range s.rows {
+		if r.votes() && t.w.talks(s, r.peer) && !r.peer.isReplica() && t.w.managerReaches(r.peer) && t.w.now-r.peer.changedReach > 5*time.Second {
+			alive++
+		}
+	}
+	return alive >= s.quorum()
+}
+
+// givesAway checks that slots go to an empty node only when no copy of what they
+// held can come back.
+func (t *truth) givesAway(s *server, a plan.Action) {
+	if t.w.wish.lossAccepted {
+		return
+	}
+	for _, other := range t.w.servers {
+		if other == s || !other.running || !other.whole {
+			continue
+		}
+		if held := other.claims().Intersect(a.Slots); !held.Empty() {
+			t.violation("no slots to an empty node while a copy lives", "%s gets %d slots that %s has", s, held.Len(), other)
+			return
+		}
+	}
+	for id, wr := range t.writes {
+		if wr.excused || !a.Slots.Contains(wr.slot) {
+			continue
+		}
+		for _, other := range t.w.servers {
+			if other != s && other.running && other.data.has(id) && !s.data.has(id) {
+				t.violation("no slots to an empty node while a copy lives", "%s gets slot %d, write %d of which %s holds", s, wr.slot, id, other)
+				return
+			}
+		}
+	}
+}
+
+// claims are the slots that a server owns or has a copy of, by its own table.
+func (s *server) claims() slots.Set {
+	if !s.isReplica() {
+		return s.self.slots
+	}
+	if p := s.row(s.self.primaryID); p != nil {
+		return p.slots
+	}
+	return slots.Set{}
+}
+
+// deletes checks that no node is deleted that serves.
+func (t *truth) deletes(a plan.Action) {
+	p := t.w.api.pods[a.Node]
+	if p == nil || p.process == nil || !p.process.running || p.deleted != never {
+		return
+	}
+	if s := p.process; !s.isReplica() && !s.self.slots.Empty() {
+		t.violation("no deletion of a primary", "%s owns %d slots", s, s.self.slots.Len())
+	}
+}
+
+// migrationStarts checks that no server is source and target at once: 9.1 crashes.
+func (t *truth) migrationStarts(j *migration) {
+	if j.source.busy(false) || j.target.busy(true) {
+		t.violation("never source and target at once", "%s to %s", j.source, j.target)
+	}
+}
+
+// final checks what has to be true of a cluster that has come to rest.
+func (t *truth) final() {
+	w := t.w
+	var members []*server
+	for _, n := range w.api.sortedNodes() {
+		p := w.api.pods[n.name]
+		if p == nil || p.process == nil || !p.process.running {
+			t.violation("as wished", "node %s has no server", n.name)
+			return
+		}
+		members = append(members, p.process)
+	}
+	for _, s := range members {
+		for _, other := range members {
+			r := s.row(other.id)
+			if r == nil || r.fail || r.pfail || !r.slots.Equal(other.self.slots) || r.primary != other.self.primary || r.primaryID != other.self.primaryID {
+				t.violation("one owner", "%s and %s are not of one mind about %s", s, other, other)
+				return
+			}
+		}
+		if len(s.rows) != len(members) {
+			t.violation("as wished", "%s knows %d members, there are %d", s, len(s.rows), len(members))
+		}
+	}
+	t.shape(members)
+	t.lostWrites()
+}
+
+// shape checks that the cluster is what the user wants.
+func (t *truth) shape(members []*server) {
+	w := t.w
+	if want := int(w.wish.shards * (w.wish.replicas + 1)); len(members) != want {
+		t.violation("as wished", "%d nodes, want %d", len(members), want)
+		return
+	}
+	primaries := map[int32]*server{}
+	least, most := slots.Count, 0
+	for _, s := range members {
+		if s.isReplica() {
+			continue
+		}
+		p := w.position(s)
+		if primaries[p.Shard] != nil {
+			t.violation("as wished", "shard %d has two primaries", p.Shard)
+		}
+		primaries[p.Shard] = s
+		least, most = min(least, s.self.slots.Len()), max(most, s.self.slots.Len())
+	}
+	if len(primaries) != int(w.wish.shards) || most-least > 1 {
+		t.violation("as wished", "%d primaries that own %d to %d slots", len(primaries), least, most)
+	}
+	for _, s := range members {
+		if s.isReplica() && (primaries[w.position(s).Shard].id != s.self.primaryID || !s.repl.up) {
+			t.violation("as wished", "%s does not follow the primary of its shard", s)
+		}
+		if n := w.api.nodes[s.name]; n.image != w.wish.image {
+			t.violation("as wished", "node %s is outdated", s.name)
+		}
+	}
+}

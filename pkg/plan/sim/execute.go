@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+var (
+	errNotSent = errors.New("dial: connection refused")
+	errLost    = errors.New("read: connection reset by peer")
+)
+
+// execute carries out one action as pkg/controller/cluster does. It may fail, and
+// it may be done although it seems to have failed. It reports whether something
+// was begun.
+func (m *manager) execute(o *observation, a plan.Action) (bool, error) {
+	m.w.stats.count("action " + string(a.Kind) + string(a.Mode))
+	m.w.truth.about(o, a)
+	if m.w.chance(m.w.quirks.commandErrors) {
+		m.w.stats.count("command failed")
+		return true, errNotSent
+	}
+	fresh, err := m.carryOut(o, a)
+	if err == nil && m.w.chance(m.w.quirks.commandLost) {
+		m.w.stats.count("reply lost")
+		return true, errLost
+	}
+	return fresh, err
+}
+
+func (m *manager) carryOut(o *observation, a plan.Action) (bool, error) {
+	switch a.Kind {
+	case plan.CreateNode:
+		return true, m.createNode(a)
+	case plan.DeleteNode:
+		m.w.deleteNode(a.Node)
+		return true, nil
+	case plan.Activate:
+		return true, m.setLifecycle(a.Node, v1alpha1.LifecycleActive)
+	case plan.Leave:
+		return true, m.setLifecycle(a.Node, v1alpha1.LifecycleLeaving)
+	}
+	s := m.server(o, a.Node)
+	if s == nil || !s.running || s.hung || !m.w.managerReaches(s) {
+		return true, errNotSent
+	}
+	return m.send(s, a)
+}
+
+// send is one command at one server.
+func (m *manager) send(s *server, a plan.Action) (bool, error) {
+	switch a.Kind {
+	case plan.SetConfigEpoch:
+		return true, s.setConfigEpoch(a.Epoch)
+	case plan.AssignSlots:
+		err := s.addSlots(a.Slots)
+		s.whole = s.whole || err == nil
+		return true, err
+	case plan.ReplaceLost:
+		err := s.addSlots(a.Slots)
+		if err != nil {
+			return true, err
+		}
+		s.whole = true
+		return true, s.bumpEpoch()
+	case plan.Introduce:
+		s.meet(a.TargetIP)
+		return true, nil
+	case plan.Replicate:
+		return true, s.replicate(a.TargetID)
+	case plan.Forget:
+		if s.row(a.TargetID) == nil {
+			return true, nil
+		}
+		return true, s.forget(a.TargetID)
+	case plan.Failover:
+		m.failovers[a.Position.Shard] = m.w.now
+		return true, s.failover(a.Mode)
+	case plan.MoveSlots:
+		return m.moveSlots(s, a)
+	}
+	return true, fmt.Errorf("no command for action %s", a.Kind)
+}
+
+// moveSlots starts a migration unless the source is still busy with one.
+func (m *manager) moveSlots(s *server, a plan.Action) (bool, error) {
+	jobs := s.migrations()
+	for _, job := range jobs {
+		if job.Export && !job.Done() {
+			return false, nil
+		}
+	}
+	if err := s.migrateSlots(a.Slots, a.TargetID); err != nil {
+		return true, err
+	}
+	if len(jobs) > 0 && jobs[0].Export && jobs[0].Failed() && jobs[0].TargetID == a.TargetID {
+		return true, fmt.Errorf("the migration before this attempt %s: %s", jobs[0].State, jobs[0].Message)
+	}
+	return true, nil
+}
+
+func (m *manager) createNode(a plan.Action) error {
+	if m.w.api.nodes[a.Node] != nil {
+		return nil
+	}
+	m.w.api.nodes[a.Node] = &nodeObject{name: a.Node, position: a.Position, lifecycle: v1alpha1.LifecycleJoining,
+		image: m.w.wish.image, created: m.w.now}
+	m.w.truth.positions[a.Node] = a.Position
+	m.w.changedNode(a.Node)
+	return nil
+}
+
+func (m *manager) setLifecycle(name string, to v1alpha1.Lifecycle) error {
+	n := m.w.api.nodes[name]
+	if n == nil {
+		return fmt.Errorf("node %s not found", name)
+	}
+	n.lifecycle = to
+	m.w.changedNode(name)
+	return nil
+}
+
+// reconcileNode is the node controller: it makes the pod of a node, once, and
+// notes that it did.
+func (m *manager) reconcileNode(name string) {
+	m.later(m.latency(), func() {
+		cached, ok := m.nodes[name]
+		if !ok {
+			return
+		}
+		if p, ok := m.pods[name]; ok {
+			m.recordPod(name, p.host)
+			return
+		}
+		if cached.lifecycle != v1alpha1.LifecycleJoining || cached.podCreated {
+			return
+		}
+		n := m.w.api.nodes[name]
+		if n == nil || n.lifecycle != v1alpha1.LifecycleJoining || n.podCreated {
+			return
+		}
+		if m.w.api.pods[name] == nil {
+			m.w.createPod(n)
+		}
+		if m.w.chance(m.w.quirks.crash / 4) {
+			m.crash("after it made pod " + name)
+			return
+		}
+		m.later(m.latency(), func() { m.recordPod(name, nil) })
+	})
+}
+
+// recordPod notes that a node has its pod, and where it runs.
+func (m *manager) recordPod(name string, h *host) {
+	n := m.w.api.nodes[name]
+	if n == nil || n.podCreated && (h == nil || n.host == h) {
+		return
+	}
+	n.podCreated = true
+	if h != nil {
+		n.host = h
+	}
+	m.w.changedNode(name)
+}
+
+// markInSync sets the readiness gates and notes the servers' IDs.
+func (m *manager) markInSync(o *observation) {
+	for _, n := range o.nodes {
+		v, seen := o.view.Nodes[n.name]
+		if p, ok := o.pods[n.name]; ok && p.deleted == never {
+			if want, known := inSync(o.view, n.name); known && p.inSync != want {
+				if live := m.w.api.pods[n.name]; live != nil && live.serial == p.serial {
+					live.inSync = want
+					m.w.changedPod(n.name)
+				}
+			}
+		}
+		if seen && v.Reachable && v.ID != n.nodeID {
+			if live := m.w.api.nodes[n.name]; live != nil {
+				live.nodeID = v.ID
+				m.w.changedNode(n.name)
+			}
+		}
+	}
+}
+
+// inSync decides the readiness gate of a node, as the controller does; known is
+// false where it stays as it is.
+func inSync(view topology.View, name string) (want, known bool) {
+	v, ok := view.Nodes[name]
+	if !ok || !v.Reachable {
+		return false, false
+	}
+	if v.Role == topology.RolePrimary {
+		return !v.Slots.Empty(), true
+	}
+	if v.Replication.InSync() {
+		return true, true
+	}
+	if v.Replication.SyncInProgress {
+		return false, true
+	}
+	if p, ok := view.ByID(v.PrimaryID); ok && p.Reachable {
+		return false, true
+	}
+	return false, false
+}

@@ -1,0 +1,71 @@
+// Soak runs simulated schedules for as long as told, or replays one.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan/sim"
+)
+
+func main() {
+	duration := flag.Duration("for", time.Minute, "how long to run schedules")
+	seed := flag.Uint64("seed", 0, "run this seed only")
+	first := flag.Uint64("from", uint64(time.Now().UnixNano())>>20, "first seed")
+	count := flag.Uint64("n", 0, "stop after this many schedules")
+	trace := flag.Bool("trace", false, "print what happens")
+	keep := flag.Bool("keep-going", false, "go on after a failure")
+	flag.Parse()
+	if *seed != 0 {
+		replay(*seed, *trace)
+		return
+	}
+	var stats sim.Stats
+	failed := 0
+	start := time.Now()
+	for s := *first; time.Since(start) < *duration && (*count == 0 || s < *first+*count); s++ {
+		r := sim.Run(s, sim.Options{})
+		stats.Add(r.Stats)
+		if r.Err != nil {
+			failed++
+			fmt.Println(r.Err)
+			if !*keep {
+				break
+			}
+		}
+	}
+	print(stats, time.Since(start))
+	if failed > 0 {
+		fmt.Printf("%d of %d schedules failed; replay one with -seed N -trace\n", failed, stats.Runs)
+		os.Exit(1)
+	}
+}
+
+// replay runs one seed.
+func replay(seed uint64, trace bool) {
+	opt := sim.Options{}
+	if trace {
+		opt.Trace = os.Stdout
+	}
+	if r := sim.Run(seed, opt); r.Err != nil {
+		fmt.Println(r.Err)
+		os.Exit(1)
+	}
+	fmt.Println("no check failed")
+}
+
+func print(stats sim.Stats, took time.Duration) {
+	fmt.Printf("%d schedules in %s (%.0f a second), %s of virtual time\n", stats.Runs, took.Round(time.Second),
+		float64(stats.Runs)/took.Seconds(), stats.Virtual.Round(time.Minute))
+	names := make([]string, 0, len(stats.Counts))
+	for name := range stats.Counts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Printf("%8d  %s\n", stats.Counts[name], name)
+	}
+}

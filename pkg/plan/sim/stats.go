@@ -1,0 +1,37 @@
+package sim
+
+import "time"
+
+// Stats counts what happened in a run, or in many.
+type Stats struct {
+	// Counts by name: operations and faults ("op …"), actions of the manager
+	// ("action …") and what else is worth knowing.
+	Counts map[string]int
+	// Virtual time that passed.
+	Virtual time.Duration
+	// writes that were acknowledged, tries that were not, and writes that a fault
+	// may have taken.
+	writes, failedWrites, excused, passes int
+	// Runs that were added up.
+	Runs int
+}
+
+func newStats() Stats { return Stats{Counts: map[string]int{}, Runs: 1} }
+
+func (s *Stats) count(what string) { s.Counts[what]++ }
+
+// Add adds up the stats of another run.
+func (s *Stats) Add(other Stats) {
+	if s.Counts == nil {
+		s.Counts = map[string]int{}
+	}
+	for what, n := range other.Counts {
+		s.Counts[what] += n
+	}
+	s.Virtual += other.Virtual
+	s.writes += other.writes
+	s.failedWrites += other.failedWrites
+	s.excused += other.excused
+	s.passes += other.passes
+	s.Runs += other.Runs
+}

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+)
+
+// truth is what only the simulator knows, and what it finds wrong.
+type truth struct {
+	w      *world
+	writes []write
+	// positions of all nodes that ever were, by name.
+	positions map[string]plan.Position
+	// wrong is the first check that failed.
+	wrong error
+	// faulty is whether something happened that may cost copies or writes.
+	faulty bool
+}
+
+func newTruth(w *world) *truth { return &truth{w: w, positions: map[string]plan.Position{}} }
+
+// violation notes that a check failed. The run ends with the first.
+func (t *truth) violation(check, format string, args ...any) {
+	if t.wrong == nil {
+		t.wrong = fmt.Errorf("%s: %s (at %s)", check, fmt.Sprintf(format, args...), t.w.now.Round(time.Millisecond))
+		t.w.say("VIOLATION %v", t.wrong)
+	}
+}
+
+// acknowledged notes a write that the client was told is done. Without faults
+// there is never a second server that would have taken it too.
+func (t *truth) acknowledged(by *server, slot int) int {
+	t.writes = append(t.writes, write{slot: slot, at: t.w.now, by: by, excused: by.suspect})
+	t.w.stats.writes++
+	if t.faulty {
+		return len(t.writes) - 1
+	}
+	for _, other := range t.w.servers {
+		if other != by && other.running && !other.isReplica() && other.ok && other.self.slots.Contains(slot) && other.pausedUntil <= t.w.now {
+			t.violation("one owner", "%s and %s both take writes for slot %d", by, other, slot)
+		}
+	}
+	return len(t.writes) - 1
+}
+
+// violence notes that a server ends, or is cut off or hangs, without a chance to
+// hand over. What not all of its connected replicas hold may be lost with it.
+func (t *truth) violence(s *server) {
+	t.faulty = true
+	s.suspect = true
+	var safe []*server
+	for _, r := range s.replicas() {
+		if !r.suspect {
+			safe = append(safe, r)
+		}
+	}
+	s.data.each(func(id int) {
+		for _, r := range safe {
+			if !r.data.has(id) {
+				t.excuse(id)
+				return
+			}
+		}
+		if len(safe) == 0 && !t.heldElsewhere(s, id) {
+			t.excuse(id)
+		}
+	})
+}
+
+func (t *truth) excuse(id int) {
+	if !t.writes[id].excused {
+		t.writes[id].excused = true
+		t.w.stats.excused++
+	}
+}
+
+// heldElsewhere reports whether a healthy primary holds a write too: then the
+// server was a replica, and nothing is lost with it.
+func (t *truth) heldElsewhere(s *server, id int) bool {
+	for _, other := range t.w.servers {
+		if other != s && other.running && !other.suspect && !other.isReplica() && other.data.has(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// lostWrites compares what was acknowledged with what the owners of the slots hold.
+func (t *truth) lostWrites() {
+	for id, wr := range t.writes {
+		if wr.excused {
+			continue
+		}
+		held := false
+		for _, s := range t.w.servers {
+			if s.running && !s.isReplica() && s.self.slots.Contains(wr.slot) && s.data.has(id) {
+				held = true
+				break
+			}
+		}
+		if !held {
+			t.violation("no lost write", "write %d to slot %d, acknowledged by %s at %s, is on no owner", id, wr.slot, wr.by, wr.at.Round(time.Millisecond))
+			return
+		}
+	}
+}
