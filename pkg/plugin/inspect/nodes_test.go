@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
 )
 
@@ -54,5 +55,31 @@ func TestZonesOfNodesAreReadOnlyWhenPodsDontTell(t *testing.T) {
 	}
 	if got := zone(Namespaced); got != "" || asked != 0 {
 		t.Errorf("namespaced: zone %q after %d requests, want none", got, asked)
+	}
+}
+
+// P-10
+func TestANodeThatIsNotReadySaysWhy(t *testing.T) {
+	f := plugintest.Active("main", 1, 2)
+	for _, n := range f.Nodes {
+		n.Status.Ready = false
+	}
+	for i, c := range f.Pods[1].Status.Conditions {
+		if c.Type == v1alpha1.InSyncGate {
+			f.Pods[1].Status.Conditions[i].Status = corev1.ConditionFalse
+		}
+	}
+	f.Nodes[2].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPodCreated, Status: metav1.ConditionFalse, Message: "quota exceeded"}}
+	want := []Node{
+		{Role: RoleUnknown, Problem: "it does not answer the manager"},
+		{Role: "replica", Problem: "it holds no full copy of its shard yet"},
+		{Role: "replica", Problem: "quota exceeded"},
+	}
+	var got []Node
+	for _, n := range fetch(t, plugintest.Client(f.Objects()...)).NodeList() {
+		got = append(got, Node{Role: n.Role, Problem: n.Problem})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 }
