@@ -34,8 +34,10 @@ func handOverTerminating(m *model) ([]Action, string) {
 		if !ok || m.View.Owners[n.NodeID].Empty() {
 			continue
 		}
-		actions = append(actions, Action{Kind: Failover, Node: replica.Name, Position: n.Position, Target: n.Name, Mode: Graceful,
-			Reason: fmt.Sprintf("primary %s was told to stop, replica %s takes over shard %d", n.Name, replica.Name, n.Position.Shard)})
+		actions = append(actions, Action{
+			Kind: Failover, Node: replica.Name, Position: n.Position, Target: n.Name, Mode: Graceful,
+			Reason: fmt.Sprintf("primary %s was told to stop, replica %s takes over shard %d", n.Name, replica.Name, n.Position.Shard),
+		})
 	}
 	return actions, ""
 }
@@ -57,8 +59,10 @@ func promote(m *model) ([]Action, string) {
 		if why == "" {
 			continue
 		}
-		actions = append(actions, Action{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: lost.Name, Mode: mode,
-			Reason: fmt.Sprintf("%s; replica %s takes over shard %d", why, replica.Name, replica.Position.Shard)})
+		actions = append(actions, Action{
+			Kind: Failover, Node: replica.Name, Position: replica.Position, Target: lost.Name, Mode: mode,
+			Reason: fmt.Sprintf("%s; replica %s takes over shard %d", why, replica.Name, replica.Position.Shard),
+		})
 	}
 	return actions, ""
 }
@@ -177,8 +181,10 @@ func Handover(s State, shard int32, node string) (Action, error) {
 	if !ok {
 		return Action{}, fmt.Errorf("shard %d has no replica in sync", shard)
 	}
-	return Action{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: primary.Name, Mode: Graceful,
-		Reason: fmt.Sprintf("a failover was asked for: replica %s takes over shard %d from %s", replica.Name, shard, primary.Name)}, nil
+	return Action{
+		Kind: Failover, Node: replica.Name, Position: replica.Position, Target: primary.Name, Mode: Graceful,
+		Reason: fmt.Sprintf("a failover was asked for: replica %s takes over shard %d from %s", replica.Name, shard, primary.Name),
+	}, nil
 }
 
 // Primary returns the node that owns a shard's slots.

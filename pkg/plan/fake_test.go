@@ -34,8 +34,10 @@ type world struct {
 }
 
 func newWorld(t *testing.T, shards, replicas int32) *world {
-	return &world{t: t, servers: map[string]*server{}, state: State{Cluster: "c", UID: "u", Creating: true,
-		Target: v1alpha1.TargetTopology{Shards: shards, ReplicasPerShard: replicas}}}
+	return &world{t: t, servers: map[string]*server{}, state: State{
+		Cluster: "c", UID: "u", Creating: true,
+		Target: v1alpha1.TargetTopology{Shards: shards, ReplicasPerShard: replicas},
+	}}
 }
 
 // observe refreshes what the planner is told.
@@ -71,8 +73,10 @@ func (w *world) observe() State {
 }
 
 func (w *world) row(viewer *server, n Node, s *server) topology.Member {
-	m := topology.Member{ID: s.id, IP: n.PodIP, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
-		ConfigEpoch: s.epoch, LinkUp: true, Slots: s.slots, Myself: viewer == s}
+	m := topology.Member{
+		ID: s.id, IP: n.PodIP, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
+		ConfigEpoch: s.epoch, LinkUp: true, Slots: s.slots, Myself: viewer == s,
+	}
 	if s.primary != "" {
 		m.Role, m.PrimaryID = topology.RoleReplica, s.primary
 	}
@@ -181,8 +185,10 @@ func (w *world) create(a Action) {
 	w.made++
 	ip := fmt.Sprintf("10.0.0.%d", w.made)
 	id := fmt.Sprintf("%040d", w.made)
-	w.state.Nodes = append(w.state.Nodes, Node{Name: a.Node, Position: a.Position, Lifecycle: v1alpha1.LifecycleJoining,
-		Pod: PodRunning, PodIP: ip, NodeID: id})
+	w.state.Nodes = append(w.state.Nodes, Node{
+		Name: a.Node, Position: a.Position, Lifecycle: v1alpha1.LifecycleJoining,
+		Pod: PodRunning, PodIP: ip, NodeID: id,
+	})
 	w.servers[a.Node] = &server{id: id, knows: map[string]bool{id: true}}
 }
 

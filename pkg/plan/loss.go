@@ -77,11 +77,15 @@ func replaceLost(m *model) ([]Action, string) {
 		n, hollow, ok := m.vessel(shard)
 		switch {
 		case ok:
-			actions = append(actions, Action{Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
-				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost)})
+			actions = append(actions, Action{
+				Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
+				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost),
+			})
 		case hollow.Name != "":
-			return []Action{{Kind: DeleteNode, Node: hollow.Name, Position: hollow.Position,
-				Reason: fmt.Sprintf("node %s follows a primary that is gone and holds no copy", hollow.Name)}}, ""
+			return []Action{{
+				Kind: DeleteNode, Node: hollow.Name, Position: hollow.Position,
+				Reason: fmt.Sprintf("node %s follows a primary that is gone and holds no copy", hollow.Name),
+			}}, ""
 		}
 	}
 	return actions, ""
@@ -120,8 +124,10 @@ func dropHung(m *model) ([]Action, string) {
 		if n.NodeID == "" || 2*len(v.FailedBy) <= voters || !m.View.Owners[n.NodeID].Empty() {
 			continue
 		}
-		actions = append(actions, Action{Kind: DeleteNode, Node: n.Name, Position: n.Position,
-			Reason: fmt.Sprintf("node %s has not answered for %s and the others call it failed", n.Name, hungFor)})
+		actions = append(actions, Action{
+			Kind: DeleteNode, Node: n.Name, Position: n.Position,
+			Reason: fmt.Sprintf("node %s has not answered for %s and the others call it failed", n.Name, hungFor),
+		})
 	}
 	return actions, ""
 }

@@ -38,8 +38,10 @@ func createNodes(m *model) ([]Action, string) {
 
 // createNode decides name and join type of one new node.
 func (m *model) createNode(p Position, taken map[string]bool) Action {
-	a := Action{Kind: CreateNode, Position: p, JoinType: v1alpha1.JoinShard,
-		Reason: fmt.Sprintf("shard %d has no node %d", p.Shard, p.Index)}
+	a := Action{
+		Kind: CreateNode, Position: p, JoinType: v1alpha1.JoinShard,
+		Reason: fmt.Sprintf("shard %d has no node %d", p.Shard, p.Index),
+	}
 	if dead, ok := m.lastDead(p); ok {
 		a.Predecessor = dead.Name
 		a.Reason = fmt.Sprintf("node %s of shard %d is dead%s", dead.Name, p.Shard, detail(dead))
@@ -86,8 +88,10 @@ func dropSuperseded(m *model) ([]Action, string) {
 			continue
 		}
 		if last, _ := m.lastDead(n.Position); last.Name != n.Name {
-			actions = append(actions, Action{Kind: DeleteNode, Node: n.Name,
-				Reason: fmt.Sprintf("node %s died before it joined and was replaced by %s", n.Name, last.Name)})
+			actions = append(actions, Action{
+				Kind: DeleteNode, Node: n.Name,
+				Reason: fmt.Sprintf("node %s died before it joined and was replaced by %s", n.Name, last.Name),
+			})
 		}
 	}
 	return actions, ""
@@ -137,8 +141,10 @@ func introduce(m *model) ([]Action, string) {
 			if m.acquainted(a, b) || b.PodIP == "" {
 				continue
 			}
-			actions = append(actions, Action{Kind: Introduce, Node: a.Name, Target: b.Name, TargetIP: b.PodIP,
-				Reason: fmt.Sprintf("nodes %s and %s don't know each other", a.Name, b.Name)})
+			actions = append(actions, Action{
+				Kind: Introduce, Node: a.Name, Target: b.Name, TargetIP: b.PodIP,
+				Reason: fmt.Sprintf("nodes %s and %s don't know each other", a.Name, b.Name),
+			})
 		}
 	}
 	return actions, ""
@@ -173,8 +179,10 @@ func forgetDead(m *model) ([]Action, string) {
 			if m.view(viewer).PrimaryID == member.ID {
 				continue // the server answers "Can't forget my master!"
 			}
-			actions = append(actions, Action{Kind: Forget, Node: viewer.Name, TargetID: member.ID,
-				Reason: fmt.Sprintf("member %s belongs to no node of the cluster any more", member.ID)})
+			actions = append(actions, Action{
+				Kind: Forget, Node: viewer.Name, TargetID: member.ID,
+				Reason: fmt.Sprintf("member %s belongs to no node of the cluster any more", member.ID),
+			})
 		}
 	}
 	return actions, ""

@@ -12,9 +12,11 @@ import (
 
 func spec(change func(*v1alpha1.ValkeyNodeSpec)) v1alpha1.ValkeyNodeSpec {
 	cpu, memory := resource.MustParse("500m"), resource.MustParse("1Gi")
-	s := v1alpha1.ValkeyNodeSpec{ClusterName: "c", Image: "valkey/valkey:9.1.2", CPU: &cpu, Memory: &memory,
+	s := v1alpha1.ValkeyNodeSpec{
+		ClusterName: "c", Image: "valkey/valkey:9.1.2", CPU: &cpu, Memory: &memory,
 		ValkeySettings: map[string]v1alpha1.SettingValue{"maxmemory": "1gb", "io-threads": "2"},
-		Placement:      &v1alpha1.Placement{Zones: []string{"a", "b"}}}
+		Placement:      &v1alpha1.Placement{Zones: []string{"a", "b"}},
+	}
 	change(&s)
 	return s
 }

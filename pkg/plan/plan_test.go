@@ -171,8 +171,12 @@ func TestAClusterGrowsAndShrinks(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.settle()
 	for _, to := range []v1alpha1.TargetTopology{
-		{Shards: 4, ReplicasPerShard: 1}, {Shards: 4, ReplicasPerShard: 2}, {Shards: 2, ReplicasPerShard: 2},
-		{Shards: 2, ReplicasPerShard: 0}, {Shards: 1, ReplicasPerShard: 0}, {Shards: 6, ReplicasPerShard: 1},
+		{Shards: 4, ReplicasPerShard: 1},
+		{Shards: 4, ReplicasPerShard: 2},
+		{Shards: 2, ReplicasPerShard: 2},
+		{Shards: 2, ReplicasPerShard: 0},
+		{Shards: 1, ReplicasPerShard: 0},
+		{Shards: 6, ReplicasPerShard: 1},
 	} {
 		w.state.Target = to
 		w.settle()

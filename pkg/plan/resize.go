@@ -24,9 +24,11 @@ func rebalance(m *model) ([]Action, string) {
 		if v := m.view(to); v.State != "ok" {
 			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
 		}
-		actions = append(actions, Action{Kind: MoveSlots, Node: from.Name, Target: to.Name,
+		actions = append(actions, Action{
+			Kind: MoveSlots, Node: from.Name, Target: to.Name,
 			TargetID: m.view(to).ID, Slots: move.Slots,
-			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.Slots.Len(), move.From, move.To)})
+			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.Slots.Len(), move.From, move.To),
+		})
 	}
 	return actions, ""
 }
@@ -68,11 +70,15 @@ func retireSurplus(m *model) ([]Action, string) {
 		}
 		switch {
 		case !leaving:
-			leave = append(leave, Action{Kind: Leave, Node: n.Name,
-				Reason: fmt.Sprintf("node %s is more than %d shards with %d replicas need", n.Name, m.Target.Shards, m.Target.ReplicasPerShard)})
+			leave = append(leave, Action{
+				Kind: Leave, Node: n.Name,
+				Reason: fmt.Sprintf("node %s is more than %d shards with %d replicas need", n.Name, m.Target.Shards, m.Target.ReplicasPerShard),
+			})
 		case !m.listed(n.NodeID):
-			remove = append(remove, Action{Kind: DeleteNode, Node: n.Name,
-				Reason: fmt.Sprintf("node %s has left the cluster", n.Name)})
+			remove = append(remove, Action{
+				Kind: DeleteNode, Node: n.Name,
+				Reason: fmt.Sprintf("node %s has left the cluster", n.Name),
+			})
 		}
 	}
 	if len(leave) > 0 {
@@ -90,8 +96,10 @@ func (m *model) handOver(n Node) ([]Action, string) {
 			continue
 		}
 		if v.Replication.InSync() {
-			return []Action{{Kind: Failover, Node: other.Name, Target: n.Name,
-				Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, other.Name, n.Position.Shard)}}, ""
+			return []Action{{
+				Kind: Failover, Node: other.Name, Target: n.Name,
+				Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, other.Name, n.Position.Shard),
+			}}, ""
 		}
 	}
 	return nil, fmt.Sprintf("primary %s is to go, but shard %d has no replica in sync that stays", n.Name, n.Position.Shard)

@@ -22,8 +22,10 @@ func setConfigEpochs(m *model) ([]Action, string) {
 			continue
 		}
 		epoch := uint64(n.Position.Shard)*uint64(m.Target.ReplicasPerShard+1) + uint64(n.Position.Index) + 1
-		actions = append(actions, Action{Kind: SetConfigEpoch, Node: n.Name, Epoch: epoch,
-			Reason: fmt.Sprintf("node %s needs a config epoch of its own", n.Name)})
+		actions = append(actions, Action{
+			Kind: SetConfigEpoch, Node: n.Name, Epoch: epoch,
+			Reason: fmt.Sprintf("node %s needs a config epoch of its own", n.Name),
+		})
 	}
 	return actions, ""
 }
@@ -50,8 +52,10 @@ func assignSlots(m *model) ([]Action, string) {
 		if v := m.view(n); v.Role != topology.RolePrimary {
 			return nil, fmt.Sprintf("node %s is to own slots %s, but is a replica", n.Name, missing)
 		}
-		actions = append(actions, Action{Kind: AssignSlots, Node: n.Name, Slots: missing,
-			Reason: fmt.Sprintf("slots %s of shard %d have no owner", missing, shard)})
+		actions = append(actions, Action{
+			Kind: AssignSlots, Node: n.Name, Slots: missing,
+			Reason: fmt.Sprintf("slots %s of shard %d have no owner", missing, shard),
+		})
 	}
 	return actions, ""
 }
@@ -83,8 +87,10 @@ func replicate(m *model) ([]Action, string) {
 			waiting = fmt.Sprintf("node %s does not know %s, the primary of shard %d, yet", n.Name, owner.Name, owner.Position.Shard)
 			continue
 		}
-		actions = append(actions, Action{Kind: Replicate, Node: n.Name, Target: owner.Name, TargetID: id,
-			Reason: fmt.Sprintf("node %s is to follow %s, the primary of shard %d", n.Name, owner.Name, owner.Position.Shard)})
+		actions = append(actions, Action{
+			Kind: Replicate, Node: n.Name, Target: owner.Name, TargetID: id,
+			Reason: fmt.Sprintf("node %s is to follow %s, the primary of shard %d", n.Name, owner.Name, owner.Position.Shard),
+		})
 	}
 	if len(actions) == 0 && m.Creating {
 		return nil, waiting
@@ -138,8 +144,10 @@ func activate(m *model) ([]Action, string) {
 	var actions []Action
 	for _, n := range m.live() {
 		if n.Lifecycle == v1alpha1.LifecycleJoining {
-			actions = append(actions, Action{Kind: Activate, Node: n.Name,
-				Reason: fmt.Sprintf("node %s has joined shard %d", n.Name, n.Position.Shard)})
+			actions = append(actions, Action{
+				Kind: Activate, Node: n.Name,
+				Reason: fmt.Sprintf("node %s has joined shard %d", n.Name, n.Position.Shard),
+			})
 		}
 	}
 	return actions, ""
@@ -162,8 +170,10 @@ func retireDead(m *model) ([]Action, string) {
 		if m.listed(n.NodeID) {
 			continue
 		}
-		actions = append(actions, Action{Kind: DeleteNode, Node: n.Name,
-			Reason: fmt.Sprintf("node %s is dead and replaced", n.Name)})
+		actions = append(actions, Action{
+			Kind: DeleteNode, Node: n.Name,
+			Reason: fmt.Sprintf("node %s is dead and replaced", n.Name),
+		})
 	}
 	return actions, ""
 }

@@ -35,8 +35,10 @@ func roll(m *model) ([]Action, string) {
 // successor is in place.
 func (m *model) replace(n Node) ([]Action, string) {
 	if _, ok := m.successor(n); ok {
-		return []Action{{Kind: Leave, Node: n.Name, Position: n.Position,
-			Reason: fmt.Sprintf("node %s is outdated (%s) and its successor is in sync", n.Name, n.Outdated)}}, ""
+		return []Action{{
+			Kind: Leave, Node: n.Name, Position: n.Position,
+			Reason: fmt.Sprintf("node %s is outdated (%s) and its successor is in sync", n.Name, n.Outdated),
+		}}, ""
 	}
 	return m.surge(n)
 }
@@ -71,8 +73,10 @@ func (m *model) rollPrimary(n Node) ([]Action, string) {
 	if !ok || replica.Outdated != "" {
 		return nil, fmt.Sprintf("primary %s is outdated (%s), but shard %d has no replica in sync that is not", n.Name, n.Outdated, n.Position.Shard)
 	}
-	return []Action{{Kind: Failover, Node: replica.Name, Position: replica.Position, Target: n.Name, Mode: Graceful,
-		Reason: fmt.Sprintf("primary %s is outdated (%s), replica %s takes over shard %d", n.Name, n.Outdated, replica.Name, n.Position.Shard)}}, ""
+	return []Action{{
+		Kind: Failover, Node: replica.Name, Position: replica.Position, Target: n.Name, Mode: Graceful,
+		Reason: fmt.Sprintf("primary %s is outdated (%s), replica %s takes over shard %d", n.Name, n.Outdated, replica.Name, n.Position.Shard),
+	}}, ""
 }
 
 // successor returns the up-to-date Active node in the position of an outdated one.
@@ -95,8 +99,10 @@ func dropObsolete(m *model) ([]Action, string) {
 			continue
 		}
 		if m.Creating || m.served(n) {
-			actions = append(actions, Action{Kind: DeleteNode, Node: n.Name, Position: n.Position,
-				Reason: fmt.Sprintf("node %s has not joined and is outdated (%s)", n.Name, n.Outdated)})
+			actions = append(actions, Action{
+				Kind: DeleteNode, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s has not joined and is outdated (%s)", n.Name, n.Outdated),
+			})
 		}
 	}
 	return actions, ""

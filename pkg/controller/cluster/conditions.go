@@ -15,7 +15,7 @@ import (
 // only when the status of the condition does.
 func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	for _, c := range []metav1.Condition{
-		readyCondition(s, o), progressingCondition(o, out), degradedCondition(o), configCondition(o, out),
+		readyCondition(s, o), progressingCondition(out), degradedCondition(o), configCondition(o, out),
 	} {
 		c.ObservedGeneration = o.cluster.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -57,7 +57,7 @@ func readyCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.Cond
 		"every slot is served and every node is in sync")
 }
 
-func progressingCondition(o *observation, out outcome) metav1.Condition {
+func progressingCondition(out outcome) metav1.Condition {
 	kind := v1alpha1.ConditionProgressing
 	switch {
 	case out.blocked != nil && out.blocked.reason == v1alpha1.ReasonPaused:

@@ -170,7 +170,8 @@ func (r *Reconciler) ensureACL(ctx context.Context, o *observation) error {
 func (r *Reconciler) ensureBudgets(ctx context.Context, o *observation) error {
 	var budgets policyv1.PodDisruptionBudgetList
 	if err := r.Client.List(ctx, &budgets, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{
-		v1alpha1.LabelInstance: o.cluster.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}); err != nil {
+		v1alpha1.LabelInstance: o.cluster.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
+	}); err != nil {
 		return fmt.Errorf("list disruption budgets: %w", err)
 	}
 	have := map[string]*policyv1.PodDisruptionBudget{}

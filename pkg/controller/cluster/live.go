@@ -59,8 +59,10 @@ func (r *Reconciler) change(o *observation, n *v1alpha1.ValkeyNode) plan.Change 
 
 // nodeInput is what every node takes from the configuration.
 func (o *observation) nodeInput() objects.NodeInput {
-	return objects.NodeInput{Image: o.config.Image, PullSecrets: o.config.PullSecrets,
-		CPU: o.config.CPU, Memory: o.config.Memory, Settings: o.config.Valkey}
+	return objects.NodeInput{
+		Image: o.config.Image, PullSecrets: o.config.PullSecrets,
+		CPU: o.config.CPU, Memory: o.config.Memory, Settings: o.config.Valkey,
+	}
 }
 
 // applySettings changes on running servers what they take at run time. Each
@@ -116,8 +118,10 @@ func (r *Reconciler) applyTo(ctx context.Context, o *observation, n *v1alpha1.Va
 		case valkey.IsReply(err) && strings.Contains(err.Error(), "immutable"):
 			r.immutable.add(o.config.Version, key)
 		case valkey.IsReply(err):
-			refused = append(refused, settings.Problem{Reason: v1alpha1.ReasonSettingRejected,
-				Message: fmt.Sprintf("the server refuses valkey.%s %q: %s; correct it in the config", key, value, serverSays(err))})
+			refused = append(refused, settings.Problem{
+				Reason:  v1alpha1.ReasonSettingRejected,
+				Message: fmt.Sprintf("the server refuses valkey.%s %q: %s; correct it in the config", key, value, serverSays(err)),
+			})
 		default:
 			return refused, err
 		}

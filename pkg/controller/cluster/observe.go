@@ -44,8 +44,6 @@ type observation struct {
 	awaited []string
 	// failovers says how long ago one was asked for in each shard.
 	failovers map[int32]time.Duration
-	// conflict names an object that has a name of ours and another owner.
-	conflict *problem
 }
 
 // observe reads the cluster's objects with the given reader and asks every
@@ -236,8 +234,10 @@ func (r *Reconciler) noteDeaths(o *observation) {
 		case n.Lifecycle == v1alpha1.LifecycleJoining && n.Dead():
 			r.holds.died(key, n.Position, n.Name, o.now)
 			wait := r.holds.remaining(key, n.Position, o.now)
-			o.holds[n.Position] = plan.Hold{Remaining: wait,
-				Reason: fmt.Sprintf("node %s died before it joined (%s); another is made in %s", n.Name, n.Detail, wait.Round(time.Second))}
+			o.holds[n.Position] = plan.Hold{
+				Remaining: wait,
+				Reason:    fmt.Sprintf("node %s died before it joined (%s); another is made in %s", n.Name, n.Detail, wait.Round(time.Second)),
+			}
 		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead():
 			r.holds.joined(key, n.Position)
 		}

@@ -227,6 +227,8 @@ func dataLoss(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	if old := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss); old != nil && !strings.Contains(old.Message, message) {
 		message = old.Message + "; " + message
 	}
-	meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: v1alpha1.ConditionDataLoss, Status: metav1.ConditionTrue,
-		Reason: v1alpha1.ReasonDataLoss, Message: message, ObservedGeneration: o.cluster.Generation})
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionDataLoss, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonDataLoss, Message: message, ObservedGeneration: o.cluster.Generation,
+	})
 }

@@ -80,7 +80,7 @@ func keepSlots(now, before []v1alpha1.ShardStatus, view topology.View) []v1alpha
 			}
 			if was, err := slots.ParseSet(old.Slots); err == nil {
 				left := was.Minus(served)
-				now[i].Slots, now[i].SlotCount = left.String(), int32(left.Len()) //nolint:gosec // at most slots.Count
+				now[i].Slots, now[i].SlotCount = left.String(), int32(left.Len())
 			}
 		}
 	}

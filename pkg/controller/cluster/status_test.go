@@ -50,8 +50,10 @@ func healthy() *observation {
 		{ID: replicaID, Role: topology.RoleReplica, PrimaryID: primaryID, ConfigEpoch: 1, LinkUp: true},
 	}
 	o.reply("c-00000", topology.Reply{ID: primaryID, Members: rows, Info: topology.ClusterInfo{State: "ok"}})
-	o.reply("c-11111", topology.Reply{ID: replicaID, Members: rows, Info: topology.ClusterInfo{State: "ok"},
-		Replication: topology.Replication{Role: topology.RoleReplica, LinkUp: true, HasLinkDownSeconds: true}})
+	o.reply("c-11111", topology.Reply{
+		ID: replicaID, Members: rows, Info: topology.ClusterInfo{State: "ok"},
+		Replication: topology.Replication{Role: topology.RoleReplica, LinkUp: true, HasLinkDownSeconds: true},
+	})
 	return o
 }
 

@@ -46,8 +46,10 @@ func (r *Reconciler) checkTLS(ctx context.Context, cluster *v1alpha1.ValkeyClust
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
-		return tlsMaterial{invalid: &problem{v1alpha1.ReasonTLSSecretNotFound,
-			fmt.Sprintf("Secret %s does not exist in namespace %s; create it with tls.crt, tls.key and ca.crt", name, cluster.Namespace)}}, nil
+		return tlsMaterial{invalid: &problem{
+			v1alpha1.ReasonTLSSecretNotFound,
+			fmt.Sprintf("Secret %s does not exist in namespace %s; create it with tls.crt, tls.key and ca.crt", name, cluster.Namespace),
+		}}, nil
 	}
 	if err != nil {
 		return tlsMaterial{}, fmt.Errorf("read TLS Secret %s: %w", name, err)
@@ -65,8 +67,10 @@ func (r *Reconciler) checkTLS(ctx context.Context, cluster *v1alpha1.ValkeyClust
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(material.CA)
 	notAfter := metav1.NewTime(leaf.NotAfter)
-	return tlsMaterial{warnings: warnings, material: material, leaf: leaf, roots: roots,
-		status: &v1alpha1.TLSStatus{Fingerprint: leaf.Fingerprint, NotAfter: &notAfter}}, nil
+	return tlsMaterial{
+		warnings: warnings, material: material, leaf: leaf, roots: roots,
+		status: &v1alpha1.TLSStatus{Fingerprint: leaf.Fingerprint, NotAfter: &notAfter},
+	}, nil
 }
 
 // ensureTLS makes the manager's own copy of the checked material, which is what
@@ -115,6 +119,8 @@ func (r *Reconciler) dialTarget(o *observation, name string) valkey.Target {
 		return valkey.Target{Node: name, Address: net.JoinHostPort(ip, port)}
 	}
 	host := objects.PodDNSName(name, o.cluster.Name, o.cluster.Namespace, r.Options.ClusterDomain)
-	return valkey.Target{Node: name, Address: net.JoinHostPort(host, port), PodIP: ip,
-		TLS: &tls.Config{ServerName: host, RootCAs: o.tls.roots, MinVersion: tls.VersionTLS12, Time: o.tls.leaf.Clock()}}
+	return valkey.Target{
+		Node: name, Address: net.JoinHostPort(host, port), PodIP: ip,
+		TLS: &tls.Config{ServerName: host, RootCAs: o.tls.roots, MinVersion: tls.VersionTLS12, Time: o.tls.leaf.Clock()},
+	}
 }
