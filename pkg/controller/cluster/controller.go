@@ -68,6 +68,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	out := r.decide(ctx, o)
+	if errors.Is(out.failed, errDeleted) {
+		return ctrl.Result{}, nil
+	}
 	if err := r.markInSync(ctx, o); err != nil && out.failed == nil {
 		out.failed = err
 	}
@@ -129,6 +132,9 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 	}
 	out.refused = r.applySettings(ctx, o)
 	if needsFreshView(out.decision) {
+		if out.failed = r.stillThere(ctx, o); out.failed != nil {
+			return out
+		}
 		fresh, err := r.observe(ctx, o.cluster, r.Live)
 		if err != nil {
 			out.failed = err

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -58,9 +59,33 @@ func (r *Reconciler) existing(ctx context.Context, o *observation, obj client.Ob
 	return true, owned(o.cluster, obj)
 }
 
+// errDeleted ends a pass over a cluster that is gone or going.
+var errDeleted = errors.New("the cluster was deleted")
+
+// stillThere makes sure, once in a pass, that the cluster was not deleted since the
+// cache last heard of it: that its objects are missing is then what was wished.
+func (r *Reconciler) stillThere(ctx context.Context, o *observation) error {
+	if o.confirmed {
+		return nil
+	}
+	live := &v1alpha1.ValkeyCluster{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(o.cluster), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read cluster: %w", err)
+	}
+	if err != nil || live.UID != o.cluster.UID || !live.DeletionTimestamp.IsZero() {
+		return errDeleted
+	}
+	o.confirmed = true
+	return nil
+}
+
 // create makes an object. The cache holds only what carries the manager's label,
 // so an object of the same name may be there all the same.
 func (r *Reconciler) create(ctx context.Context, o *observation, obj client.Object) error {
+	if err := r.stillThere(ctx, o); err != nil {
+		return err
+	}
 	err := r.Client.Create(ctx, obj)
 	if !apierrors.IsAlreadyExists(err) {
 		return err

@@ -44,6 +44,9 @@ type observation struct {
 	awaited []string
 	// failovers says how long ago one was asked for in each shard.
 	failovers map[int32]time.Duration
+	// confirmed is whether the API server said in this pass that the cluster is
+	// there and not being deleted.
+	confirmed bool
 }
 
 // observe reads the cluster's objects with the given reader and asks every
