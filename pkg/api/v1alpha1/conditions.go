@@ -67,7 +67,6 @@ const (
 	ReasonNodeReplaced        = "NodeReplaced"
 	ReasonDataLoss            = "DataLoss"
 	ReasonCopiesAwaited       = "CopiesAwaited"
-	ReasonAcknowledged        = "Acknowledged"
 	ReasonSettingRejected     = "SettingRejected"
 	ReasonCreated             = "Created"
 )
