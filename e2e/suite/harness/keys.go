@@ -35,7 +35,12 @@ func (s *Space) LostKeys(cluster string, n int, args ...string) (int, error) {
 	if err != nil {
 		return n, fmt.Errorf("read %d keys: %w", n, err)
 	}
-	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	var lines []string
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "-> Redirected") {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
 	if len(lines) != n {
 		return n, fmt.Errorf("%d reads gave %d lines: %.2000s", n, len(lines), out)
 	}
