@@ -51,7 +51,21 @@ func HealthOf(c *v1alpha1.ValkeyCluster, now time.Time) Health {
 	if ready.Status == metav1.ConditionTrue {
 		return Health{Healthy: true}
 	}
-	return Health{Reason: orElse(ready.Reason, reasonNotReady), Message: orElse(ready.Message, c.Status.Message)}
+	return Health{Reason: orElse(reason(c, ready), reasonNotReady), Message: orElse(ready.Message, c.Status.Message)}
+}
+
+// reason is Ready's, unless that only repeats the state: then the condition that
+// holds the cluster up has a better one.
+func reason(c *v1alpha1.ValkeyCluster, ready *metav1.Condition) string {
+	if ready.Reason != string(c.Status.State) {
+		return ready.Reason
+	}
+	for _, kind := range []string{v1alpha1.ConditionConfigResolved, v1alpha1.ConditionProgressing} {
+		if other := meta.FindStatusCondition(c.Status.Conditions, kind); other != nil && !AtRest(*other) {
+			return orElse(other.Reason, ready.Reason)
+		}
+	}
+	return ready.Reason
 }
 
 // observed is whether the status is about the spec as it is now.

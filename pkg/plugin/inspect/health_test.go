@@ -27,6 +27,15 @@ func TestHealth(t *testing.T) {
 			},
 		},
 		{
+			name: "while creating, what holds it up is a better reason", reason: "ConfigNotFound", message: "no config",
+			change: func(f *plugintest.Fixture) {
+				f.Cluster.Status.State = v1alpha1.StateCreating
+				f.Condition(v1alpha1.ConditionReady, false, v1alpha1.ReasonCreating, "no config")
+				f.Condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonWaiting, "waiting")
+				f.Condition(v1alpha1.ConditionConfigResolved, false, v1alpha1.ReasonConfigNotFound, "no config")
+			},
+		},
+		{
 			name: "Ready of a former spec proves nothing", reason: "NotSeenYet", message: "the manager has not looked at generation 2 yet",
 			change: func(f *plugintest.Fixture) {
 				f.Cluster.Generation = 2

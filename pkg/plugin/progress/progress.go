@@ -20,7 +20,9 @@ type Reporter struct {
 	clock    clock.PassiveClock
 	start    time.Time
 	text     string
-	drawn    int
+	// line is what stands on a terminal, in so many columns.
+	line  string
+	drawn int
 }
 
 // New starts to count the time. Lines go to w, which terminal describes.
@@ -52,7 +54,7 @@ func (r *Reporter) Update(text string) {
 func (r *Reporter) Done() {
 	if r.drawn > 0 {
 		_, _ = fmt.Fprint(r.w, "\r"+strings.Repeat(" ", r.drawn)+"\r")
-		r.drawn = 0
+		r.line, r.drawn = "", 0
 	}
 }
 
@@ -62,6 +64,10 @@ func (r *Reporter) draw() {
 	width, _ := r.terminal.Size()
 	// The last column stays free; some terminals wrap when it is written to.
 	line := output.Shorten(stamp(r.Elapsed())+"  "+r.text, width-1)
+	if line == r.line {
+		return
+	}
+	r.line = line
 	n := output.Width(line)
 	_, _ = fmt.Fprint(r.w, "\r"+line+strings.Repeat(" ", max(0, r.drawn-n)))
 	r.drawn = n

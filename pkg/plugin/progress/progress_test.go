@@ -24,6 +24,7 @@ func wait(r *Reporter, clk *clocktesting.FakeClock) {
 	r.Update("pods 0/6")
 	clk.Step(1500 * time.Millisecond)
 	r.Update("pods 0/6")
+	r.Update("pods 0/6")
 	r.Update("pods 1/6; demo-3fa2c is ImagePullBackOff")
 	clk.Step(time.Minute)
 	r.Update("pods 6/6")
