@@ -197,6 +197,7 @@ func Next(s State) Decision {
 		dropHung,
 		dropSuperseded,
 		dropObsolete,
+		dropUnplaced,
 		forgetDead,
 		createNodes,
 		waitForNodes,
