@@ -156,8 +156,8 @@ func (r *Reconciler) announce(o *observation, before, after v1alpha1.ValkeyClust
 func noteworthy(was *metav1.Condition, now metav1.Condition) (string, bool) {
 	switch now.Type {
 	case v1alpha1.ConditionConfigResolved, v1alpha1.ConditionTLSReady:
-		if now.Status == metav1.ConditionFalse {
-			return corev1.EventTypeWarning, true
+		if now.Status == metav1.ConditionFalse || now.Reason == v1alpha1.ReasonTLSExpiring {
+			return corev1.EventTypeWarning, was == nil || was.Reason != now.Reason || was.Status != now.Status || now.Status == metav1.ConditionFalse
 		}
 		return corev1.EventTypeNormal, was != nil && was.Status == metav1.ConditionFalse
 	case v1alpha1.ConditionDegraded:

@@ -104,7 +104,9 @@ func (t tlsMaterial) condition() metav1.Condition {
 	case t.outdated:
 		return condition(kind, false, v1alpha1.ReasonTLSNotServed, "the Secret changed after the nodes were given their certificate; they go on with the one they have")
 	case len(t.warnings) > 0:
-		return condition(kind, false, t.warnings[0].Reason, t.warnings[0].Message)
+		// A certificate that will expire soon still does what it has to.
+		fine := t.warnings[0].Reason == v1alpha1.ReasonTLSExpiring
+		return condition(kind, fine, t.warnings[0].Reason, t.warnings[0].Message)
 	}
 	return condition(kind, true, v1alpha1.ReasonTLSServed, fmt.Sprintf("the certificate is valid until %s", t.leaf.NotAfter.UTC().Format(time.RFC3339)))
 }
