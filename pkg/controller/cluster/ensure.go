@@ -80,13 +80,21 @@ func (r *Reconciler) stillThere(ctx context.Context, o *observation) error {
 	return nil
 }
 
+// gone takes the end of the namespace for that of the cluster.
+func gone(err error) error {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return errDeleted
+	}
+	return err
+}
+
 // create makes an object. The cache holds only what carries the manager's label,
 // so an object of the same name may be there all the same.
 func (r *Reconciler) create(ctx context.Context, o *observation, obj client.Object) error {
 	if err := r.stillThere(ctx, o); err != nil {
 		return err
 	}
-	err := r.Client.Create(ctx, obj)
+	err := gone(r.Client.Create(ctx, obj))
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
