@@ -169,6 +169,12 @@ bench: build image ## Measure create to Active beside the floor, for docs/perfor
 	go test -tags e2e -count=1 -p 1 -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 1x ./e2e/bench | tee "$$logs/bench.txt"; \
 	echo "the figures are in $$logs/bench.txt"
 
+FOR ?= 10m
+
+.PHONY: soak
+soak: ## Simulate clusters around the real planner for FOR=10m
+	@go run ./pkg/plan/sim/soak -for '$(FOR)'
+
 ##@ Check
 
 .PHONY: lint
