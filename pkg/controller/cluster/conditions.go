@@ -93,6 +93,9 @@ func degradedCondition(o *observation) metav1.Condition {
 	if waiting := o.notInSync(true); len(waiting) > 0 {
 		return condition(kind, true, o.worst(), join(waiting))
 	}
+	if n := o.missing(); n > 0 {
+		return condition(kind, true, v1alpha1.ReasonNodesNotReady, fmt.Sprintf("%d nodes are missing", n))
+	}
 	return condition(kind, false, v1alpha1.ReasonHealthy, "every node answers and is in sync")
 }
 

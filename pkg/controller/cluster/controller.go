@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -128,6 +129,9 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		return out
 	}
 	if out.failed = r.ensure(ctx, o); out.failed != nil {
+		if kindsUnknown(out.failed) {
+			out.decision, out.failed = plan.Decision{Waiting: "the API server does not know the kinds of valkey.gomomento.com yet, they are new"}, nil
+		}
 		return out
 	}
 	out.refused = r.applySettings(ctx, o)
@@ -157,6 +161,11 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 	}
 	return out
 }
+
+// kindsUnknown reports the answer of an API server that checks owner references
+// (OwnerReferencesPermissionEnforcement) and has not noticed our kinds yet, as it
+// is for some seconds after they were installed.
+func kindsUnknown(err error) bool { return strings.Contains(err.Error(), "cannot find RESTMapping") }
 
 // needsFreshView reports whether a decision would do harm if it came from a cache
 // that is behind: making and deleting nodes.

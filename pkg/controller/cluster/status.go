@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -56,6 +57,9 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 	s.Endpoint = fmt.Sprintf("%s:%d", objects.ServiceDNSName(o.cluster.Name, o.cluster.Namespace, r.Options.ClusterDomain), objects.ClientPort)
 	s.TLS = o.tls.status
 	s.State, s.Message = nextState(o, out)
+	if out.decision.Complete && out.blocked == nil && out.failed == nil {
+		s.Topology = &v1alpha1.TargetTopology{Shards: o.target.Shards, ReplicasPerShard: o.target.ReplicasPerShard}
+	}
 	s.TargetSpec = nil
 	if o.creating && s.State != v1alpha1.StateActive {
 		s.TargetSpec = &v1alpha1.TargetTopology{Shards: o.target.Shards, ReplicasPerShard: o.target.ReplicasPerShard}
@@ -215,6 +219,40 @@ func (o *observation) notInSync(lost bool) []string {
 	return out
 }
 
+// had reports whether a position was filled when the cluster was last complete.
+func (o *observation) had(p plan.Position) bool {
+	t := o.cluster.Status.Topology
+	return t != nil && p.Shard < t.Shards && p.Index <= t.ReplicasPerShard
+}
+
+// missing counts the wished positions that were filled once and have no copy now.
+func (o *observation) missing() int {
+	n := 0
+	for p := range o.positions() {
+		if o.had(p) && !o.filled(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// positions yields every wished position.
+func (o *observation) positions() iter.Seq[plan.Position] {
+	return func(yield func(plan.Position) bool) {
+		for shard := range o.target.Shards {
+			for index := range o.target.ReplicasPerShard + 1 {
+				if !yield(plan.Position{Shard: shard, Index: index}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (o *observation) filled(p plan.Position) bool {
+	return slices.ContainsFunc(o.planNodes(), func(n plan.Node) bool { return n.Position == p && o.copyOf(n) })
+}
+
 // without returns the nodes of wished positions that have no full copy.
 func (o *observation) without(lost bool) []plan.Node {
 	nodes := o.planNodes()
@@ -225,8 +263,7 @@ func (o *observation) without(lost bool) []plan.Node {
 		}
 	}
 	return slices.DeleteFunc(nodes, func(n plan.Node) bool {
-		joining := n.Lifecycle == v1alpha1.LifecycleJoining && !n.Dead()
-		return good[n.Position] || !o.wished(n.Position) || lost && joining
+		return good[n.Position] || !o.wished(n.Position) || lost && !o.had(n.Position)
 	})
 }
 

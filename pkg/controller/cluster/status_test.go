@@ -28,7 +28,8 @@ func healthy() *observation {
 		cluster: &v1alpha1.ValkeyCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", Generation: 3},
 			Spec:       v1alpha1.ValkeyClusterSpec{ConfigRef: "standard", Shards: 1, ReplicasPerShard: 1},
-			Status:     v1alpha1.ValkeyClusterStatus{State: v1alpha1.StateActive},
+			Status: v1alpha1.ValkeyClusterStatus{State: v1alpha1.StateActive,
+				Topology: &v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1}},
 		},
 		now: time.Unix(2000, 0), pods: map[string]*corev1.Pod{}, replies: map[string]topology.Reply{},
 		target: v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1},
@@ -232,4 +233,20 @@ func TestAServersLastWordsAreReported(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
+}
+
+func TestAClusterThatGrowsIsNotDegradedAndOneThatLostANodeIs(t *testing.T) {
+	o := healthy()
+	o.nodes[1].Spec.Lifecycle = v1alpha1.LifecycleJoining
+	o.pods["c-11111"].Status.Conditions = nil
+	s := statusOf(o, outcome{decision: plan.Decision{Waiting: "it joins"}})
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNodesNotReady, "c-11111")
+	o.cluster.Status.Topology.ReplicasPerShard = 0
+	s = statusOf(o, outcome{decision: plan.Decision{Waiting: "it joins"}})
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonHealthy, "")
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNodesNotReady, "c-11111")
+	o.cluster.Status.Topology.ReplicasPerShard = 1
+	o.nodes = o.nodes[:1]
+	s = statusOf(o, outcome{decision: plan.Decision{Waiting: "a node is made"}})
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNodesNotReady, "1 nodes are missing")
 }
