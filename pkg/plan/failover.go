@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 const (
@@ -75,7 +77,7 @@ func (m *model) mode(id string, lost Node, known bool, replica Node) (FailoverMo
 		name = "member " + id
 	}
 	proven := known && lost.Proven()
-	if m.majority() {
+	if m.majority(replica) {
 		if proven {
 			return Force, fmt.Sprintf("primary %s is dead%s", name, detail(lost))
 		}
@@ -112,13 +114,19 @@ func (m *model) byNodeID(id string) (Node, bool) {
 	return Node{}, false
 }
 
-// majority reports whether more than half of the primaries that own slots answer,
-// which is what an election needs.
-func (m *model) majority() bool {
+// majority reports whether more than half of the primaries that a replica knows to
+// own slots can vote, which is what an election needs. One that does not answer the
+// manager but that others see alive can.
+func (m *model) majority(replica Node) bool {
 	voters, alive := 0, 0
-	for _, id := range m.ownerIDs() {
+	for id, row := range m.view(replica).Knows {
+		if row.Role != topology.RolePrimary || row.Slots.Empty() {
+			continue
+		}
 		voters++
-		if v, ok := m.View.ByID(id); ok && v.Reachable && !v.Isolated {
+		n, known := m.byNodeID(id)
+		v, seen := m.View.ByID(id)
+		if m.View.Alive(id) && !(known && n.Proven()) && !(seen && v.Isolated) {
 			alive++
 		}
 	}
@@ -135,18 +143,34 @@ func (m *model) suspectedByAll(id string) bool {
 	return true
 }
 
+// electionOver is when the servers would have elected a replica by themselves: the
+// node timeout, the vote of the majority, and the longest delay.
+const electionOver = 15 * time.Second
+
 // best returns the replica of a primary that may be promoted: it was in sync
 // (its readiness gate), it holds a whole copy, and of those it has the greatest
 // offset. Connected asks for one that follows right now.
+//
+// A copy that came into being while no manager ran has no gate. It is taken when
+// there is no other, none may come back, and the servers did not elect it either.
 func (m *model) best(primaryID string, connected bool) (Node, bool) {
-	var candidates []Node
+	var candidates, spare []Node
 	for _, n := range m.live() {
 		v := m.view(n)
-		if v == nil || !v.Reachable || v.PrimaryID != primaryID || !n.InSync || !v.Replication.HasCopy() {
+		if v == nil || !v.Reachable || v.PrimaryID != primaryID || !v.Replication.HasCopy() {
 			continue
 		}
-		if !connected || v.Replication.InSync() {
+		switch {
+		case connected && !v.Replication.InSync():
+		case n.InSync:
 			candidates = append(candidates, n)
+		case !connected && v.Replication.LinkDownSeconds >= int64(electionOver/time.Second):
+			spare = append(spare, n)
+		}
+	}
+	if len(candidates) == 0 && len(spare) > 0 {
+		if _, awaited := m.awaitedCopy(spare[0].Position.Shard); !awaited {
+			candidates = spare
 		}
 	}
 	if len(candidates) == 0 {

@@ -1,21 +1,23 @@
-package plan
+package plan_test
 
 import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 )
 
 // silence makes a node of an observation not answer while the others call it
 // failed.
-func (w *world) silence(s State, name string, suspected bool) State {
+func (w *world) silence(s plan.State, name string, suspected bool) plan.State {
 	for i := range s.Replies {
 		r := &s.Replies[i]
 		if r.Node == name {
 			r.Err, r.Members = errors.New("timeout"), nil
 		}
 		for j := range r.Members {
-			if r.Members[j].ID == w.servers[name].id && r.Node != name {
+			if r.Members[j].ID == w.Servers[name].ID && r.Node != name {
 				r.Members[j].Failed, r.Members[j].LinkUp = suspected, !suspected
 			}
 		}
@@ -44,8 +46,8 @@ func TestAHungNodeIsReplacedOnceNothingDependsOnIt(t *testing.T) {
 		}
 		n.Silent = c.silent
 		deleted := false
-		for _, a := range Next(w.silence(w.observe(), n.Name, c.suspected)).Actions {
-			deleted = deleted || a.Kind == DeleteNode && a.Node == n.Name
+		for _, a := range plan.Next(w.silence(w.Observe(), n.Name, c.suspected)).Actions {
+			deleted = deleted || a.Kind == plan.DeleteNode && a.Node == n.Name
 		}
 		if deleted != c.replaced {
 			t.Errorf("%s: replaced %v, want %v", c.what, deleted, c.replaced)

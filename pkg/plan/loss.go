@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -16,24 +17,102 @@ func (m *model) lostSlots(shard int32) (slots.Set, string) {
 	if m.Creating {
 		return slots.Set{}, ""
 	}
-	gone := m.Recorded[shard].Intersect(m.unserved())
+	gone := m.belonging(shard).Intersect(m.unserved())
 	if gone.Empty() {
 		return slots.Set{}, ""
 	}
-	for _, n := range m.nodes {
-		if n.Position.Shard != shard || n.Lifecycle == v1alpha1.LifecycleJoining {
-			continue
-		}
-		v := m.view(n)
-		switch {
-		case v != nil && v.Reachable && v.Role == topology.RoleReplica && v.Replication.HasCopy():
-			return slots.Set{}, "" // it is to be promoted
-		case v != nil && v.Reachable:
-		case !n.Proven():
-			return gone, fmt.Sprintf("node %s may still hold the data of shard %d", n.Name, shard)
-		}
+	if slices.ContainsFunc(m.orphans(shard), m.surviving) {
+		return slots.Set{}, "" // it is to be promoted
+	}
+	if n, awaited := m.awaitedCopy(shard); awaited {
+		return gone, fmt.Sprintf("node %s may still hold the data of shard %d", n.Name, shard)
 	}
 	return gone, ""
+}
+
+// awaitedCopy returns a node of a shard that does not answer and may have a copy
+// all the same. One that never joined has none, unless its gate says otherwise.
+func (m *model) awaitedCopy(shard int32) (Node, bool) {
+	for _, n := range m.nodes {
+		v := m.view(n)
+		switch {
+		case n.Position.Shard != shard || n.Proven() || v != nil && v.Reachable:
+		case n.Lifecycle == v1alpha1.LifecycleJoining && !n.InSync:
+		default:
+			return n, true
+		}
+	}
+	return Node{}, false
+}
+
+// orphans returns the replicas of a shard whose primary does not answer.
+func (m *model) orphans(shard int32) []Node {
+	var out []Node
+	for _, n := range m.live() {
+		v := m.view(n)
+		if n.Position.Shard != shard || v == nil || !v.Reachable || v.Role != topology.RoleReplica {
+			continue
+		}
+		if p, ok := m.View.ByID(v.PrimaryID); !ok || !p.Reachable {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// surviving reports whether a replica whose primary does not answer holds a whole
+// copy of slots: one of a primary that owned none is a copy of nothing.
+func (m *model) surviving(n Node) bool {
+	v := m.view(n)
+	return v.Replication.HasCopy() && !m.View.Owners[v.PrimaryID].Empty()
+}
+
+// dropHollow deletes replicas that hold no copy and whose primary never returns:
+// they can neither be promoted nor forget it, and stand in the way of a new one.
+func dropHollow(m *model) ([]Action, string) {
+	var actions []Action
+	for shard := range m.Target.Shards {
+		if !m.Creating && m.belonging(shard).Intersect(m.lost).Empty() {
+			continue
+		}
+		for _, n := range m.orphans(shard) {
+			primary, known := m.byNodeID(m.view(n).PrimaryID)
+			if m.surviving(n) || m.Creating && known && !primary.Proven() {
+				continue
+			}
+			actions = append(actions, Action{
+				Kind: DeleteNode, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s follows a primary that is gone and holds no copy", n.Name),
+			})
+		}
+	}
+	return actions, ""
+}
+
+// belonging returns the slots of a shard: those that its nodes own by the word of
+// the servers, dead or alive, and those that were recorded, unless a node of
+// another shard owns them by now.
+func (m *model) belonging(shard int32) slots.Set {
+	var owned, elsewhere slots.Set
+	for _, n := range m.nodes {
+		switch set := m.View.Owners[n.NodeID]; {
+		case n.NodeID == "" || set.Empty():
+		case n.Position.Shard == shard:
+			owned = owned.Union(set)
+		default:
+			elsewhere = elsewhere.Union(set)
+		}
+	}
+	return owned.Union(m.Recorded[shard].Minus(elsewhere))
+}
+
+// shardCount is one more than the highest shard that is wished or has nodes.
+func (m *model) shardCount() int32 {
+	count := m.Target.Shards
+	for _, n := range m.nodes {
+		count = max(count, n.Position.Shard+1)
+	}
+	return count
 }
 
 // unserved returns the slots without an owner that answers.
@@ -61,50 +140,39 @@ func AwaitedCopies(s State) []string {
 }
 
 // replaceLost gives the slots of a shard that has no copy left to a new empty
-// primary. Its data is gone, so this happens only once nobody can still have it,
-// or the user has accepted the loss.
+// primary, or to the one that the shard has. Its data is gone, so this happens only
+// once nobody can still have it, or the user has accepted the loss.
 func replaceLost(m *model) ([]Action, string) {
-	if m.Creating {
+	if m.Creating || m.lost.Empty() {
 		return nil, ""
 	}
 	var actions []Action
 	free := m.View.UnassignedSlots().Intersect(m.lost)
 	for shard := range m.Target.Shards {
-		lost := m.Recorded[shard].Intersect(free)
-		if lost.Empty() {
-			continue
-		}
-		n, hollow, ok := m.vessel(shard)
-		switch {
-		case ok:
+		lost := m.belonging(shard).Intersect(free)
+		if n, ok := m.vessel(shard); ok && !lost.Empty() {
 			actions = append(actions, Action{
 				Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
 				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost),
 			})
-		case hollow.Name != "":
-			return []Action{{
-				Kind: DeleteNode, Node: hollow.Name, Position: hollow.Position,
-				Reason: fmt.Sprintf("node %s follows a primary that is gone and holds no copy", hollow.Name),
-			}}, ""
 		}
 	}
 	return actions, ""
 }
 
-// vessel returns an empty primary of a shard that can take its slots; hollow is a
-// node that is in the way of one: a replica whose first sync never ended.
-func (m *model) vessel(shard int32) (empty, hollow Node, ok bool) {
+// vessel returns the primary of a shard that can take lost slots: the one that
+// owns what is left of it, or an empty one.
+func (m *model) vessel(shard int32) (Node, bool) {
+	if n, ok := m.owner(shard); ok {
+		return n, true
+	}
 	for _, n := range m.live() {
 		v := m.view(n)
-		if n.Position.Shard != shard || v == nil || !v.Reachable {
-			continue
+		if n.Position.Shard == shard && v != nil && v.Reachable && v.Role == topology.RolePrimary && v.Keys == 0 {
+			return n, true
 		}
-		if v.Role == topology.RolePrimary && v.Keys == 0 {
-			return n, Node{}, true
-		}
-		hollow = n
 	}
-	return Node{}, hollow, false
+	return Node{}, false
 }
 
 // hungFor is how long a node may be silent before it is replaced. A probe of its

@@ -39,7 +39,7 @@ func newModel(s State) *model {
 	}
 	m.View = topology.Merge(replies)
 	m.desired = slots.Split(int(s.Target.Shards))
-	for shard := range s.Recorded {
+	for shard := range m.shardCount() {
 		if gone, waiting := m.lostSlots(shard); waiting == "" || s.LossAccepted {
 			m.lost = m.lost.Union(gone)
 		}

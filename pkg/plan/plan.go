@@ -198,6 +198,7 @@ func Next(s State) Decision {
 		dropSuperseded,
 		dropObsolete,
 		dropUnplaced,
+		dropHollow,
 		forgetDead,
 		createNodes,
 		waitForNodes,

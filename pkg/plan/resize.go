@@ -14,6 +14,9 @@ func rebalance(m *model) ([]Action, string) {
 	if m.Creating {
 		return nil, ""
 	}
+	if missing := m.unserved(); !missing.Empty() {
+		return nil, fmt.Sprintf("slots %s have no owner that answers; no slots are moved", missing)
+	}
 	owned, owners := m.shards()
 	var actions []Action
 	for _, move := range slots.Moves(owned, int(m.Target.Shards)) {
@@ -36,10 +39,7 @@ func rebalance(m *model) ([]Action, string) {
 // shards returns what each shard owns, up to the highest index there is, and its
 // primary.
 func (m *model) shards() ([]slots.Set, []Node) {
-	n := m.Target.Shards
-	for _, node := range m.nodes {
-		n = max(n, node.Position.Shard+1)
-	}
+	n := m.shardCount()
 	owned, owners := make([]slots.Set, n), make([]Node, n)
 	for shard := range n {
 		if node, ok := m.owner(shard); ok {

@@ -1,9 +1,10 @@
-package plan
+package plan_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
@@ -11,8 +12,8 @@ type reply = topology.Reply
 
 // outdate makes every node outdated that is there now.
 func (w *world) outdate(reason string) {
-	for i := range w.state.Nodes {
-		w.state.Nodes[i].Outdated = reason
+	for i := range w.State.Nodes {
+		w.State.Nodes[i].Outdated = reason
 	}
 }
 
@@ -23,12 +24,12 @@ func TestARollReplacesReplicasFirstAndFailsOverOnceAShard(t *testing.T) {
 		w.settle()
 		w.outdate("image valkey:1, not valkey:2")
 		old := map[string]bool{}
-		for _, n := range w.state.Nodes {
+		for _, n := range w.State.Nodes {
 			old[n.Name] = true
 		}
 		for step := 0; ; step++ {
-			s := w.observe()
-			d := Next(s)
+			s := w.Observe()
+			d := plan.Next(s)
 			if d.Complete {
 				break
 			}
@@ -36,7 +37,7 @@ func TestARollReplacesReplicasFirstAndFailsOverOnceAShard(t *testing.T) {
 				t.Fatalf("stuck after %d steps: %s", step, d.Waiting)
 			}
 			for _, a := range d.Actions {
-				if a.Kind == CreateNode || a.Kind == Leave || a.Kind == Failover {
+				if a.Kind == plan.CreateNode || a.Kind == plan.Leave || a.Kind == plan.Failover {
 					if len(d.Actions) != 1 {
 						t.Errorf("%d steps of a roll at once: %v", len(d.Actions), kinds(d))
 					}
@@ -49,10 +50,10 @@ func TestARollReplacesReplicasFirstAndFailsOverOnceAShard(t *testing.T) {
 			w.atLeastCopies(replicas + 1)
 		}
 		w.check(3, replicas)
-		if w.failovers != 3 {
-			t.Errorf("%d replicas: %d failovers for 3 shards", replicas, w.failovers)
+		if w.Failovers != 3 {
+			t.Errorf("%d replicas: %d failovers for 3 shards", replicas, w.Failovers)
 		}
-		for _, n := range w.state.Nodes {
+		for _, n := range w.State.Nodes {
 			if old[n.Name] {
 				t.Errorf("node %s was not replaced", n.Name)
 			}
@@ -64,8 +65,8 @@ func TestARollReplacesReplicasFirstAndFailsOverOnceAShard(t *testing.T) {
 func (w *world) atLeastCopies(want int32) {
 	w.t.Helper()
 	count := map[int32]int32{}
-	for _, n := range w.state.Nodes {
-		if s := w.servers[n.Name]; s != nil && (s.primary != "" || !s.slots.Empty()) {
+	for _, n := range w.State.Nodes {
+		if s := w.Servers[n.Name]; s != nil && (s.Primary != "" || !s.Slots.Empty()) {
 			count[n.Position.Shard]++
 		}
 	}
@@ -80,21 +81,21 @@ func (w *world) atLeastCopies(want int32) {
 func TestABadImageStopsAtTheFirstPodAndIsTakenBack(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.settle()
-	before := len(w.state.Nodes)
+	before := len(w.State.Nodes)
 	w.outdate("image valkey:9, not valkey:nope")
-	a := only(t, Next(w.observe()))
+	a := only(t, plan.Next(w.Observe()))
 	w.do(a)
 	fresh := w.node(a.Node)
-	fresh.Pod, fresh.PodIP, fresh.Detail = PodPending, "", "ImagePullBackOff: no such image"
-	delete(w.servers, a.Node)
+	fresh.Pod, fresh.PodIP, fresh.Detail = plan.PodPending, "", "ImagePullBackOff: no such image"
+	delete(w.Servers, a.Node)
 	for range 10 {
-		d := Next(w.observe())
+		d := plan.Next(w.Observe())
 		if len(d.Actions) != 0 || !strings.Contains(d.Waiting, "ImagePullBackOff") {
 			t.Fatalf("want to wait and say why, got %v %q", kinds(d), d.Waiting)
 		}
 	}
-	for i := range w.state.Nodes { // the image is set back
-		n := &w.state.Nodes[i]
+	for i := range w.State.Nodes { // the image is set back
+		n := &w.State.Nodes[i]
 		n.Outdated = ""
 		if n.Name == a.Node {
 			n.Outdated = "image valkey:nope, not valkey:9"
@@ -102,8 +103,8 @@ func TestABadImageStopsAtTheFirstPodAndIsTakenBack(t *testing.T) {
 	}
 	w.settle()
 	w.check(3, 1)
-	if len(w.state.Nodes) != before || w.failovers != 0 {
-		t.Errorf("%d nodes after %d failovers", len(w.state.Nodes), w.failovers)
+	if len(w.State.Nodes) != before || w.Failovers != 0 {
+		t.Errorf("%d nodes after %d failovers", len(w.State.Nodes), w.Failovers)
 	}
 }
 
@@ -112,15 +113,15 @@ func TestNothingRollsWhileTheClusterIsNotWell(t *testing.T) {
 	w.settle()
 	w.outdate("more memory")
 	dead := w.replicasOf(2)[0]
-	dead.Pod = PodTerminated
+	dead.Pod = plan.PodTerminated
 	for range 3 {
-		d := Next(w.observe())
+		d := plan.Next(w.Observe())
 		for _, a := range d.Actions {
-			if a.Kind == Failover || a.Kind == Leave || a.Kind == CreateNode && a.Position != dead.Position {
+			if a.Kind == plan.Failover || a.Kind == plan.Leave || a.Kind == plan.CreateNode && a.Position != dead.Position {
 				t.Fatalf("%s of %s while %s is dead", a.Kind, a.Node, dead.Name)
 			}
 		}
-		if len(d.Actions) == 0 || d.Actions[0].Kind == Activate {
+		if len(d.Actions) == 0 || d.Actions[0].Kind == plan.Activate {
 			break
 		}
 		for _, a := range d.Actions {

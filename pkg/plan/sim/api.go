@@ -14,7 +14,9 @@ const never = time.Duration(-1)
 
 // nodeObject is a ValkeyNode.
 type nodeObject struct {
-	name      string
+	name string
+	// uid tells nodes of one name apart.
+	uid       int
 	position  plan.Position
 	lifecycle v1alpha1.Lifecycle
 	image     image
@@ -29,11 +31,11 @@ type nodeObject struct {
 // podObject is a pod as the API server shows it.
 type podObject struct {
 	name string
-	// serial tells pods of one name apart.
-	serial int
-	phase  plan.PodPhase
-	ip     string
-	host   *host
+	// serial tells pods of one name apart, owner is the uid of the node.
+	serial, owner int
+	phase         plan.PodPhase
+	ip            string
+	host          *host
 	// inSync is the readiness gate.
 	inSync bool
 	// deleted is when the pod was told to stop, never if it was not.
@@ -63,8 +65,10 @@ type api struct {
 }
 
 func newAPI() *api {
-	return &api{nodes: map[string]*nodeObject{}, pods: map[string]*podObject{},
-		status: clusterStatus{recorded: map[int32]slots.Set{}}}
+	return &api{
+		nodes: map[string]*nodeObject{}, pods: map[string]*podObject{},
+		status: clusterStatus{recorded: map[int32]slots.Set{}},
+	}
 }
 
 // sortedNodes returns all nodes by name.
@@ -91,15 +95,21 @@ func (w *world) changedNode(name string) { w.m.watch(objectNode, name) }
 func (w *world) changedPod(name string)  { w.m.watch(objectPod, name) }
 
 // deleteNode removes a ValkeyNode; its pod follows, as ownership wants it.
-func (w *world) deleteNode(name string) {
-	if w.api.nodes[name] == nil {
+func (w *world) deleteNode(name string, byManager bool) {
+	n := w.api.nodes[name]
+	if n == nil {
 		return
 	}
 	delete(w.api.nodes, name)
 	w.changedNode(name)
 	w.after(w.between(10*time.Millisecond, 2*time.Second), func() {
-		if w.api.nodes[name] == nil {
-			w.deletePod(name, "its node was deleted")
+		p := w.api.pods[name]
+		if p == nil || p.owner != n.uid {
+			return
 		}
+		if p.process != nil && p.deleted == never && byManager {
+			p.process.retired = true
+		}
+		w.deletePod(name, "its node was deleted")
 	})
 }

@@ -41,6 +41,7 @@ func (t *truth) about(o *observation, a plan.Action) {
 	case plan.Failover:
 		if s != nil && s.running {
 			t.promotes(s, a)
+			t.handsOver(s, a)
 		}
 	case plan.AssignSlots, plan.ReplaceLost:
 		if s != nil && s.running {
@@ -48,6 +49,8 @@ func (t *truth) about(o *observation, a plan.Action) {
 		}
 	case plan.DeleteNode:
 		t.deletes(a)
+	case plan.Leave:
+		t.leaves(a)
 	}
 }
 
@@ -67,6 +70,9 @@ func (t *truth) live(id string) (*server, bool) {
 func (t *truth) forgets(a plan.Action) {
 	if s, alive := t.live(a.TargetID); alive {
 		t.violation("no forget of a live member", "%s forgets %s", a.Node, s)
+		return
+	}
+	if !t.w.api.status.active {
 		return
 	}
 	for _, s := range t.w.servers {
@@ -118,7 +124,7 @@ func (t *truth) givesAway(s *server, a plan.Action) {
 		return
 	}
 	for _, other := range t.w.servers {
-		if other == s || !other.running || !other.whole {
+		if other == s || !other.running || !other.whole || other.writtenOff {
 			continue
 		}
 		if held := other.claims().Intersect(a.Slots); !held.Empty() {
@@ -131,7 +137,7 @@ func (t *truth) givesAway(s *server, a plan.Action) {
 			continue
 		}
 		for _, other := range t.w.servers {
-			if other != s && other.running && other.data.has(id) && !s.data.has(id) {
+			if other != s && other.running && !other.writtenOff && other.data.has(id) && !s.data.has(id) {
 				t.violation("no slots to an empty node while a copy lives", "%s gets slot %d, write %d of which %s holds", s, wr.slot, id, other)
 				return
 			}
@@ -148,17 +154,6 @@ func (s *server) claims() slots.Set {
 		return p.slots
 	}
 	return slots.Set{}
-}
-
-// deletes checks that no node is deleted that serves.
-func (t *truth) deletes(a plan.Action) {
-	p := t.w.api.pods[a.Node]
-	if p == nil || p.process == nil || !p.process.running || p.deleted != never {
-		return
-	}
-	if s := p.process; !s.isReplica() && !s.self.slots.Empty() {
-		t.violation("no deletion of a primary", "%s owns %d slots", s, s.self.slots.Len())
-	}
 }
 
 // migrationStarts checks that no server is source and target at once: 9.1 crashes.

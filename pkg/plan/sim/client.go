@@ -24,7 +24,9 @@ func (c *client) start() {
 		if c.stopped {
 			return
 		}
-		c.write(c.w.rand.IntN(slots.Count))
+		if c.w.api.status.active { // nobody was promised anything before
+			c.write(c.w.rand.IntN(slots.Count))
+		}
 		c.start()
 	})
 }

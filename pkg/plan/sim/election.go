@@ -250,9 +250,6 @@ func (s *server) sigterm() {
 		return
 	}
 	if s.isReplica() || s.self.slots.Empty() || len(s.replicas()) == 0 {
-		if !s.isReplica() && !s.self.slots.Empty() {
-			s.w.truth.violence(s)
-		}
 		s.w.after(100*time.Millisecond, func() { s.stop() })
 		return
 	}
@@ -282,7 +279,6 @@ func (s *server) handOver(until time.Duration) {
 		}
 		s.stop()
 	case s.w.now >= until:
-		s.w.truth.violence(s)
 		s.stop()
 	default:
 		s.w.after(50*time.Millisecond, func() { s.handOver(until) })
@@ -295,5 +291,8 @@ func (s *server) stop() {
 		return
 	}
 	s.w.say("server %s exits", s)
+	if !s.retired {
+		s.w.truth.gone(s)
+	}
 	s.end(0, "SIGTERM")
 }

@@ -37,7 +37,7 @@ func (m *manager) carryOut(o *observation, a plan.Action) (bool, error) {
 	case plan.CreateNode:
 		return true, m.createNode(a)
 	case plan.DeleteNode:
-		m.w.deleteNode(a.Node)
+		m.w.deleteNode(a.Node, true)
 		return true, nil
 	case plan.Activate:
 		return true, m.setLifecycle(a.Node, v1alpha1.LifecycleActive)
@@ -107,10 +107,14 @@ func (m *manager) createNode(a plan.Action) error {
 	if m.w.api.nodes[a.Node] != nil {
 		return nil
 	}
-	m.w.api.nodes[a.Node] = &nodeObject{name: a.Node, position: a.Position, lifecycle: v1alpha1.LifecycleJoining,
-		image: m.w.wish.image, created: m.w.now}
+	m.w.api.serials++
+	m.w.api.nodes[a.Node] = &nodeObject{
+		name: a.Node, uid: m.w.api.serials, position: a.Position, lifecycle: v1alpha1.LifecycleJoining,
+		image: m.w.wish.image, created: m.w.now,
+	}
 	m.w.truth.positions[a.Node] = a.Position
 	m.w.changedNode(a.Node)
+	m.w.truth.surges()
 	return nil
 }
 
@@ -132,39 +136,36 @@ func (m *manager) reconcileNode(name string) {
 		if !ok {
 			return
 		}
-		if p, ok := m.pods[name]; ok {
-			m.recordPod(name, p.host)
+		if p, ok := m.pods[name]; ok && p.owner == cached.uid {
+			m.recordPod(cached)
 			return
 		}
 		if cached.lifecycle != v1alpha1.LifecycleJoining || cached.podCreated {
 			return
 		}
 		n := m.w.api.nodes[name]
-		if n == nil || n.lifecycle != v1alpha1.LifecycleJoining || n.podCreated {
+		if n == nil || n.uid != cached.uid || n.lifecycle != v1alpha1.LifecycleJoining || n.podCreated {
 			return
 		}
-		if m.w.api.pods[name] == nil {
+		if p := m.w.api.pods[name]; p == nil {
 			m.w.createPod(n)
+		} else if p.owner != n.uid {
+			return // a former node's: its end brings this one here again
 		}
 		if m.w.chance(m.w.quirks.crash / 4) {
 			m.crash("after it made pod " + name)
 			return
 		}
-		m.later(m.latency(), func() { m.recordPod(name, nil) })
+		m.later(m.latency(), func() { m.recordPod(cached) })
 	})
 }
 
-// recordPod notes that a node has its pod, and where it runs.
-func (m *manager) recordPod(name string, h *host) {
-	n := m.w.api.nodes[name]
-	if n == nil || n.podCreated && (h == nil || n.host == h) {
-		return
+// recordPod notes that a node has its pod.
+func (m *manager) recordPod(cached nodeObject) {
+	if n := m.w.api.nodes[cached.name]; n != nil && n.uid == cached.uid && !n.podCreated {
+		n.podCreated = true
+		m.w.changedNode(n.name)
 	}
-	n.podCreated = true
-	if h != nil {
-		n.host = h
-	}
-	m.w.changedNode(name)
 }
 
 // markInSync sets the readiness gates and notes the servers' IDs.
@@ -179,11 +180,20 @@ func (m *manager) markInSync(o *observation) {
 				}
 			}
 		}
-		if seen && v.Reachable && v.ID != n.nodeID {
-			if live := m.w.api.nodes[n.name]; live != nil {
-				live.nodeID = v.ID
-				m.w.changedNode(n.name)
-			}
+		live := m.w.api.nodes[n.name]
+		if live == nil || live.uid != n.uid {
+			continue
+		}
+		id, host := n.nodeID, n.host
+		if seen && v.Reachable {
+			id = v.ID
+		}
+		if p, ok := o.pods[n.name]; ok && p.host != nil {
+			host = p.host
+		}
+		if id != n.nodeID || host != n.host {
+			live.nodeID, live.host = id, host
+			m.w.changedNode(n.name)
 		}
 	}
 }

@@ -174,8 +174,10 @@ func (s *server) abortImports(message string) {
 func (s *server) migrations() []topology.Migration {
 	out := make([]topology.Migration, 0, len(s.jobs))
 	for _, j := range slices.Backward(s.jobs) {
-		out = append(out, topology.Migration{Export: j.source == s, Slots: j.slots, SourceID: j.source.id,
-			TargetID: j.target.id, State: j.state, Message: j.message})
+		out = append(out, topology.Migration{
+			Export: j.source == s, Slots: j.slots, SourceID: j.source.id,
+			TargetID: j.target.id, State: j.state, Message: j.message,
+		})
 	}
 	return out
 }

@@ -34,18 +34,20 @@ func (m *manager) observe(live bool, then func(*observation)) {
 		for _, n := range m.w.api.sortedNodes() {
 			o.nodes = append(o.nodes, *n)
 		}
-		for _, p := range m.w.api.sortedPods() {
-			o.pods[p.name] = *p
-		}
 	} else {
-		for _, n := range sorted(m.nodes) {
-			o.nodes = append(o.nodes, n)
-		}
-		for name, p := range m.pods {
-			o.pods[name] = p
-		}
+		o.nodes = sorted(m.nodes)
 	}
 	for _, n := range o.nodes {
+		p, ok := m.pods[n.name]
+		if live {
+			var now *podObject
+			if now, ok = m.w.api.pods[n.name]; ok {
+				p = *now
+			}
+		}
+		if ok && p.owner == n.uid {
+			o.pods[n.name] = p
+		}
 		if p, ok := o.pods[n.name]; ok && p.phase == plan.PodRunning && p.ip != "" {
 			o.asked = append(o.asked, n.name)
 		}
@@ -139,11 +141,11 @@ func (m *manager) target(assigned bool) (v1alpha1.TargetTopology, bool) {
 
 // noteSilence remembers since when each node has not answered.
 func (m *manager) noteSilence(o *observation) {
-	for _, name := range o.asked {
-		if o.replies[name].Err == nil {
-			delete(m.silentSince, name)
-		} else if _, ok := m.silentSince[name]; !ok {
-			m.silentSince[name] = m.w.now
+	for _, n := range o.nodes {
+		if r, asked := o.replies[n.name]; asked && r.Err == nil {
+			delete(m.silentSince, n.name)
+		} else if _, ok := m.silentSince[n.name]; !ok {
+			m.silentSince[n.name] = m.w.now
 		}
 	}
 }
@@ -165,7 +167,7 @@ func (m *manager) planNode(o *observation, n nodeObject) plan.Node {
 		node.Pod = plan.PodNone
 		if n.podCreated {
 			node.Pod = plan.PodGone
-			node.HostGone = m.hostGone(n.host)
+			node.HostGone = m.hostGone(n)
 		}
 		return node
 	}
@@ -177,20 +179,15 @@ func (m *manager) planNode(o *observation, n nodeObject) plan.Node {
 }
 
 // hostGone reports whether nothing of a pod that is gone can run any more: the
-// host is gone too, or has been at work for long enough to have ended it.
-func (m *manager) hostGone(h *host) bool {
-	if h == nil {
-		return true // it never was given a place
-	}
-	if !h.registered {
-		return true
-	}
-	return h.ready && m.w.now-h.sinceReady > hostGoneAfter
+// host is gone too, or is at work and had the time to end it.
+func (m *manager) hostGone(n nodeObject) bool {
+	since, silent := m.silentSince[n.name]
+	return n.host == nil || !n.host.registered || n.host.ready && silent && m.w.now-since >= settled
 }
 
-// hostGoneAfter is how long a host has to be ready before it is believed that it
-// runs nothing that it should not.
-const hostGoneAfter = 10 * time.Second
+// settled is how long a host that is at work takes at most to end the containers
+// of a pod that was deleted by force.
+const settled = 30 * time.Second
 
 // noteDeaths says how long the positions of nodes that died before they joined
 // have to wait.
@@ -209,8 +206,10 @@ func (m *manager) noteDeaths(o *observation) {
 
 // state is what the planner is asked with.
 func (m *manager) state(o *observation) plan.State {
-	s := plan.State{Cluster: "c", UID: "u", Target: o.target, Creating: o.creating, Nodes: o.planned, Holds: o.holds,
-		Recorded: m.w.api.status.recorded, Failovers: map[int32]time.Duration{}, LossAccepted: m.w.wish.lossAccepted}
+	s := plan.State{
+		Cluster: "c", UID: "u", Target: o.target, Creating: o.creating, Nodes: o.planned, Holds: o.holds,
+		Recorded: m.w.api.status.recorded, Failovers: map[int32]time.Duration{}, LossAccepted: m.w.wish.lossAccepted,
+	}
 	for shard, at := range m.failovers {
 		s.Failovers[shard] = m.w.now - at
 	}

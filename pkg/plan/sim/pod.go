@@ -21,9 +21,9 @@ type host struct {
 	// cases its kubelet reports nothing.
 	off, cut bool
 	// ready is the Ready condition of the Node object, registered whether there is
-	// one. sinceReady is when it was last set to true.
+	// one.
 	ready, registered bool
-	sinceReady        time.Duration
+	outages           int
 	// full hosts take no new pods.
 	full bool
 }
@@ -34,7 +34,7 @@ func (h *host) isolated() bool { return h.off || h.cut }
 // createPod makes the pod of a node.
 func (w *world) createPod(n *nodeObject) *podObject {
 	w.api.serials++
-	p := &podObject{name: n.name, serial: w.api.serials, phase: plan.PodPending, deleted: never, image: n.image}
+	p := &podObject{name: n.name, serial: w.api.serials, owner: n.uid, phase: plan.PodPending, deleted: never, image: n.image}
 	w.api.pods[n.name] = p
 	w.changedPod(p.name)
 	w.after(w.between(20*time.Millisecond, 400*time.Millisecond), func() { w.schedule(p) })

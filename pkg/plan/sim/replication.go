@@ -154,7 +154,11 @@ func (s *server) replicas() []*server {
 // replica after its lag, unless the link breaks before.
 func (s *server) tellReplicas(apply func(replica *server)) {
 	s.offset += 50
-	offset := s.offset
+	s.send(apply, s.offset)
+}
+
+// send hands a part of the stream on to the replicas.
+func (s *server) send(apply func(replica *server), offset int64) {
 	for _, replica := range s.replicas() {
 		session := replica.repl.session
 		s.w.after(s.w.quirks.lag, func() {
@@ -165,7 +169,7 @@ func (s *server) tellReplicas(apply func(replica *server)) {
 			default:
 				apply(replica)
 				replica.offset = max(replica.offset, offset)
-				replica.tellReplicas(apply)
+				replica.send(apply, offset)
 			}
 		})
 	}

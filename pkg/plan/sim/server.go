@@ -73,7 +73,8 @@ type server struct {
 	// one it branched off, at branch.
 	history, before uint64
 	branch          int64
-	// whole is the truth: the data is a full copy of its shard's.
+	// whole is the truth: the data is a full copy of what its shard has. A new server
+	// is one of nothing.
 	whole bool
 
 	pausedUntil time.Duration
@@ -84,13 +85,17 @@ type server struct {
 	// suspect is true while the server is cut off or hung: what it acknowledges
 	// may be lost.
 	suspect bool
+	// retired is true once the manager itself has its pod deleted.
+	retired bool
+	// writtenOff servers were declared gone by somebody, although they run.
+	writtenOff bool
 	// changedReach is when it last became reachable or stopped being so.
 	changedReach time.Duration
 }
 
 // newServer starts a process in a pod.
 func (w *world) newServer(name, ip string, h *host) *server {
-	s := &server{w: w, name: name, ip: ip, host: h, running: true, started: w.now, blacklist: map[string]time.Duration{}, minority: never}
+	s := &server{w: w, name: name, ip: ip, host: h, running: true, whole: true, started: w.now, blacklist: map[string]time.Duration{}, minority: never}
 	s.id = fmt.Sprintf("%016x%024d", w.rand.Uint64(), len(w.servers))
 	s.self = &row{id: s.id, peer: s, primary: true, link: true, votedAt: never}
 	s.rows = []*row{s.self}
@@ -297,8 +302,10 @@ func (s *server) reply() topology.Reply {
 	if s.ok {
 		state = topology.StateOK
 	}
-	r.Info = topology.ClusterInfo{State: state, SlotsAssigned: assigned, KnownNodes: len(s.rows), Size: s.size(),
-		CurrentEpoch: s.currentEpoch, MyEpoch: s.self.epoch}
+	r.Info = topology.ClusterInfo{
+		State: state, SlotsAssigned: assigned, KnownNodes: len(s.rows), Size: s.size(),
+		CurrentEpoch: s.currentEpoch, MyEpoch: s.self.epoch,
+	}
 	r.Replication = topology.Replication{Role: topology.RolePrimary, Offset: s.offset, LinkDownSeconds: -1}
 	if s.isReplica() {
 		r.Replication.Role = topology.RoleReplica
@@ -316,8 +323,10 @@ func (s *server) reply() topology.Reply {
 }
 
 func (s *server) member(r *row) topology.Member {
-	m := topology.Member{ID: r.id, IP: r.peer.ip, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
-		ConfigEpoch: r.epoch, LinkUp: r.link, Slots: r.slots, Myself: r == s.self, PFail: r.pfail && !r.fail, Failed: r.fail}
+	m := topology.Member{
+		ID: r.id, IP: r.peer.ip, Port: 6379, BusPort: 16379, Role: topology.RolePrimary,
+		ConfigEpoch: r.epoch, LinkUp: r.link, Slots: r.slots, Myself: r == s.self, PFail: r.pfail && !r.fail, Failed: r.fail,
+	}
 	if !r.primary {
 		m.Role, m.PrimaryID = topology.RoleReplica, r.primaryID
 		if p := s.row(r.primaryID); p != nil {

@@ -17,9 +17,22 @@ type truth struct {
 	wrong error
 	// faulty is whether something happened that may cost copies or writes.
 	faulty bool
+	// faultAt is when somebody or something last disturbed the cluster, never if
+	// nobody did.
+	faultAt time.Duration
+	// disrupted shards are those that the manager is working on.
+	disrupted map[int32]bool
 }
 
-func newTruth(w *world) *truth { return &truth{w: w, positions: map[string]plan.Position{}} }
+// fault notes that something besides the manager disturbs the cluster.
+func (t *truth) fault() { t.faultAt = t.w.now }
+
+// calm reports whether nothing but the manager disturbed the cluster for a while.
+func (t *truth) calm() bool { return t.faultAt == never || t.w.now-t.faultAt > 40*time.Second }
+
+func newTruth(w *world) *truth {
+	return &truth{w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]bool{}}
+}
 
 // violation notes that a check failed. The run ends with the first.
 func (t *truth) violation(check, format string, args ...any) {
@@ -63,28 +76,32 @@ func (t *truth) violence(s *server) {
 				return
 			}
 		}
-		if len(safe) == 0 && !t.heldElsewhere(s, id) {
+		if len(safe) == 0 && !s.isReplica() {
 			t.excuse(id)
 		}
 	})
+	t.gone(s)
 }
 
 func (t *truth) excuse(id int) {
 	if !t.writes[id].excused {
+		t.faulty = true
 		t.writes[id].excused = true
 		t.w.stats.excused++
 	}
 }
 
-// heldElsewhere reports whether a healthy primary holds a write too: then the
-// server was a replica, and nothing is lost with it.
-func (t *truth) heldElsewhere(s *server, id int) bool {
-	for _, other := range t.w.servers {
-		if other != s && other.running && !other.suspect && !other.isReplica() && other.data.has(id) {
-			return true
+// gone excuses what no server that goes on holds any more. It is not asked when
+// the manager itself ended the process: then nothing may be lost.
+func (t *truth) gone(s *server) {
+	s.data.each(func(id int) {
+		for _, other := range t.w.servers {
+			if other != s && other.running && !other.suspect && !other.stopping && other.data.has(id) {
+				return
+			}
 		}
-	}
-	return false
+		t.excuse(id)
+	})
 }
 
 // lostWrites compares what was acknowledged with what the owners of the slots hold.

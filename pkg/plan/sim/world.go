@@ -63,6 +63,8 @@ type world struct {
 	done                          bool
 	// underWay counts operations that go on.
 	underWay int
+	// images counts those that were ever wished.
+	images int
 }
 
 // quirks are traits of this world that stay the same during a run.

@@ -104,7 +104,7 @@ func AtRest(c metav1.Condition) bool {
 	case v1alpha1.ConditionProgressing:
 		// It is also false when something stops the manager.
 		return c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonComplete
-	case v1alpha1.ConditionDegraded:
+	case v1alpha1.ConditionDegraded, v1alpha1.ConditionDataLoss:
 		return c.Status == metav1.ConditionFalse
 	}
 	// What was not asked for is not amiss.

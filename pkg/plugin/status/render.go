@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/inspect"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
 // expirySoon is when the days that a certificate has left become a warning.
@@ -47,6 +48,7 @@ func (v renderer) report(r *Report) (string, error) {
 		{"Shards", v.shards(r)},
 		{"Nodes", v.nodes(r)},
 		{"Conditions", v.conditions(r)},
+		{"Requests", v.requests(r)},
 		{"Events", v.events(r)},
 	} {
 		if len(section.table.Rows) == 0 {
@@ -71,6 +73,12 @@ func (v renderer) header(b *bytes.Buffer, r *Report) {
 	line("State", v.state(r))
 	if r.Paused {
 		line("Paused", v.palette.Warn("the manager reports, but changes nothing"))
+	}
+	if r.DataLoss != "" {
+		line("Data loss", fmt.Sprintf("%s; acknowledge it with: kubectl valkey acknowledge %s -n %s", v.palette.Bad(r.DataLoss), r.Name, r.Namespace))
+	}
+	if r.AwaitedCopies != "" {
+		line("Awaited", v.palette.Bad(r.AwaitedCopies))
 	}
 	if r.Ready != "" {
 		line("Ready", r.Ready+" nodes in sync")
@@ -243,6 +251,22 @@ func (v renderer) conditions(r *Report) output.Table {
 			status = v.palette.Warn(string(c.Status))
 		}
 		t.Rows = append(t.Rows, []string{c.Type, status, output.Clean(c.Reason), v.age(c.LastTransitionTime), output.Clean(c.Message)})
+	}
+	return t
+}
+
+// requests are those that are not done: of the others nobody needs to hear.
+func (v renderer) requests(r *Report) output.Table {
+	t := output.Table{Header: []string{"REQUEST", "ID", "STATE", "MESSAGE"}}
+	for _, q := range r.Requests {
+		state := v.palette.Warn(q.State)
+		switch q.State {
+		case request.Done:
+			continue
+		case request.Failed:
+			state = v.palette.Bad(q.State)
+		}
+		t.Rows = append(t.Rows, []string{q.Verb, output.Clean(q.ID), state, q.Message})
 	}
 	return t
 }

@@ -13,10 +13,14 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/inspect"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
 // maxEvents is how many events are shown, the latest.
 const maxEvents = 8
+
+// stateUnanswered is the state of a request that the manager has said nothing to.
+const stateUnanswered = "Unanswered"
 
 // Summary is one line of the list of clusters. Its JSON form is stable.
 type Summary struct {
@@ -67,6 +71,13 @@ type Report struct {
 	Conditions []metav1.Condition `json:"conditions"`
 	// Events about the cluster and warnings about its nodes, the latest last.
 	Events []Event `json:"events"`
+	// DataLoss says which slots lost their data, until that is acknowledged.
+	DataLoss string `json:"dataLoss,omitempty"`
+	// AwaitedCopies says which nodes are waited for because only they may still hold
+	// the data of a shard.
+	AwaitedCopies string `json:"awaitedCopies,omitempty"`
+	// Requests to the manager, the last of each verb, with its answers.
+	Requests []Request `json:"requests"`
 	// NextAction is what the manager does, waits for, or is stopped by.
 	NextAction string `json:"nextAction,omitempty"`
 	// Unavailable says what could not be read, and what reading it would need.
@@ -123,6 +134,15 @@ type Event struct {
 	Count   int32  `json:"count"`
 }
 
+// Request is an operation that somebody asked the manager for.
+type Request struct {
+	Verb string `json:"verb"`
+	ID   string `json:"id"`
+	// State is Running, Done or Failed, or Unanswered.
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+}
+
 // Unavailable is one part of a report that could not be read.
 type Unavailable struct {
 	// Part is nodes, pods, events, users, menu or zones.
@@ -156,6 +176,9 @@ func newReport(s *inspect.Snapshot, now time.Time) *Report {
 		Nodes:              append([]inspect.Node{}, s.NodeList()...),
 		Conditions:         append([]metav1.Condition{}, c.Status.Conditions...),
 		Events:             events(s),
+		DataLoss:           inspect.DataLoss(c),
+		AwaitedCopies:      inspect.AwaitedCopies(c),
+		Requests:           requests(c),
 		NextAction:         output.Clean(inspect.NextAction(c)),
 		Unavailable:        unavailable(s),
 	}
@@ -178,6 +201,25 @@ func newReport(s *inspect.Snapshot, now time.Time) *Report {
 		})
 	}
 	return r
+}
+
+// requests are those that the cluster carries with what the manager says to them,
+// and answers to such as were taken away.
+func requests(c *v1alpha1.ValkeyCluster) []Request {
+	list := []Request{}
+	for _, r := range request.Of(c) {
+		if _, answered := r.Answer(c); !answered {
+			list = append(list, Request{Verb: r.Verb, ID: r.ID, State: stateUnanswered})
+		}
+	}
+	for _, a := range c.Status.Requests {
+		if slices.ContainsFunc(list, func(r Request) bool { return r.Verb == a.Verb }) {
+			continue // of a former request
+		}
+		list = append(list, Request{Verb: a.Verb, ID: a.ID, State: a.State, Message: output.Clean(a.Message)})
+	}
+	slices.SortFunc(list, func(a, b Request) int { return cmp.Compare(a.Verb, b.Verb) })
+	return list
 }
 
 func certificate(c *v1alpha1.ValkeyCluster, now time.Time) *Certificate {

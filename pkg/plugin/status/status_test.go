@@ -3,10 +3,12 @@ package status
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -100,6 +102,30 @@ func unseen() *plugintest.Fixture {
 	return f
 }
 
+// lost has given up one shard, waits for the copies of another, and was asked for
+// this and that.
+func lost() *plugintest.Fixture {
+	f := plugintest.Active("demo", 3, 0)
+	f.Cluster.Status.Ready, f.Cluster.Status.ReadyShards = "2/3", 2
+	f.Cluster.Status.Shards[1].Primary = ""
+	f.Pods = slices.Delete(f.Pods, 1, 2)
+	awaited := "node " + f.Nodes[1].Name + " may still hold the data of shard 1"
+	f.Condition(v1alpha1.ConditionReady, false, v1alpha1.ReasonSlotsUncovered, "slots 5462-10922 are not served by any node that answers")
+	f.Condition(v1alpha1.ConditionDegraded, true, v1alpha1.ReasonCopiesAwaited, awaited+"; bring it back, or accept the loss: kubectl valkey acknowledge demo -n team-a")
+	f.Condition(v1alpha1.ConditionDataLoss, true, v1alpha1.ReasonDataLoss, "no copy of shard 2 is left: node "+f.Nodes[2].Name+" takes slots 10923-16383 without data")
+	f.Condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonWaiting, "slots 5462-10922 have no owner that is alive")
+	f.Cluster.Annotations = map[string]string{
+		v1alpha1.AnnotationRequestPrefix + "failover": "1a2b3c4d 0", v1alpha1.AnnotationRequestPrefix + "restart": "0badcafe 2026-06-01T11:59:00Z",
+		v1alpha1.AnnotationRequestPrefix + "acknowledge": "5e6f7a8b",
+	}
+	f.Cluster.Status.Requests = []v1alpha1.RequestStatus{
+		{Verb: "acknowledge", ID: "00000000", State: "Done"},
+		{Verb: "failover", ID: "1a2b3c4d", State: "Failed", Message: "shard 0 has no replica in sync"},
+		{Verb: "restart", ID: "0badcafe", State: "Running", Message: "2 nodes are still to be replaced"},
+	}
+	return f
+}
+
 func TestStatusOfOneCluster(t *testing.T) {
 	menu := plugintest.Menu()
 	tests := []struct {
@@ -120,6 +146,10 @@ func TestStatusOfOneCluster(t *testing.T) {
 		{
 			golden: "unseen", objects: unseen().Objects(), code: exit.Failed,
 			err: "error: cluster demo in namespace team-a is not healthy: ManagerSilent: no manager seems to be at work: for over 30s none has looked at generation 1; check with: kubectl get deployment valkey-operator -n valkey-operator\n",
+		},
+		{
+			golden: "lost", objects: lost().Objects(), code: exit.Failed,
+			err: "error: cluster demo in namespace team-a is not healthy: SlotsUncovered: slots 5462-10922 are not served by any node that answers\n",
 		},
 		{golden: "custom-resources-only", objects: plugintest.Active("demo", 1, 1).Objects(), denied: []string{"pods", "events"}},
 	}
@@ -145,6 +175,18 @@ func TestStatusForPrograms(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d", format, code, exit.Failed)
 		}
 		plugintest.Golden(t, "degraded."+format, out)
+	}
+}
+
+func TestRequestsAreToldWithTheirAnswers(t *testing.T) {
+	f := lost()
+	want := []Request{
+		{Verb: "acknowledge", ID: "5e6f7a8b", State: "Unanswered"}, // the answer is to a former one
+		{Verb: "failover", ID: "1a2b3c4d", State: "Failed", Message: "shard 0 has no replica in sync"},
+		{Verb: "restart", ID: "0badcafe", State: "Running", Message: "2 nodes are still to be replaced"},
+	}
+	if diff := cmp.Diff(want, requests(f.Cluster)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 

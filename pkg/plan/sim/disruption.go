@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+)
+
+// process returns the server that runs for a node, if one does that was not told
+// to stop.
+func (w *world) process(name string) (*server, bool) {
+	p := w.api.pods[name]
+	if p == nil || p.process == nil || !p.process.running || p.deleted != never {
+		return nil, false
+	}
+	return p.process, true
+}
+
+// wished reports whether the user wants a node in a position.
+func (w *world) wished(p plan.Position) bool {
+	return p.Shard < w.wish.shards && p.Index <= w.wish.replicas
+}
+
+// copies returns the servers that serve a shard or follow its primary with all of
+// its data, in nodes that are to stay.
+func (t *truth) copies(shard int32) []*server {
+	var out []*server
+	for _, n := range t.w.api.sortedNodes() {
+		s, ok := t.w.process(n.name)
+		if !ok || n.position.Shard != shard || n.lifecycle == v1alpha1.LifecycleLeaving || s.hung || s.host.isolated() || !s.whole {
+			continue
+		}
+		if s.isReplica() && s.repl.up || !s.isReplica() && !s.self.slots.Empty() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// intact reports whether a shard has its primary and all its replicas.
+func (t *truth) intact(shard int32) bool {
+	copies := t.copies(shard)
+	primaries := 0
+	for _, s := range copies {
+		if !s.isReplica() {
+			primaries++
+		}
+	}
+	return primaries == 1 && len(copies) > int(t.w.wish.replicas)
+}
+
+// disrupts notes that the manager takes a copy or a primary away that works, and
+// checks that no other shard still suffers from an earlier one.
+func (t *truth) disrupts(shard int32, what string) {
+	var before []int32
+	for other := range t.disrupted {
+		if other >= t.w.wish.shards || t.intact(other) {
+			delete(t.disrupted, other)
+		} else if other != shard {
+			before = append(before, other)
+		}
+	}
+	if len(before) > 0 {
+		slices.Sort(before)
+		t.violation("one shard at a time", "%s disrupts shard %d while shard %d is not intact", what, shard, before[0])
+	}
+	t.disrupted[shard] = true
+}
+
+// handsOver checks a failover from a primary that works.
+func (t *truth) handsOver(s *server, a plan.Action) {
+	r := s.row(s.self.primaryID)
+	if a.Mode != plan.Graceful || !s.isReplica() || r == nil {
+		return
+	}
+	if primary, ok := t.w.process(r.peer.name); ok && primary == r.peer && !primary.hung {
+		t.disrupts(t.w.position(s).Shard, "failover")
+	}
+}
+
+// leaves checks a node that is taken out.
+func (t *truth) leaves(a plan.Action) {
+	n := t.w.api.nodes[a.Node]
+	s, ok := t.w.process(a.Node)
+	if n == nil || !ok {
+		return
+	}
+	if !s.isReplica() && !s.self.slots.Empty() {
+		t.violation("no primary leaves", "%s owns %d slots", s, s.self.slots.Len())
+	}
+	if !t.w.wished(n.position) {
+		return
+	}
+	shard := n.position.Shard
+	t.disrupts(shard, "taking out "+a.Node)
+	others := slices.DeleteFunc(t.copies(shard), func(c *server) bool { return c == s })
+	if len(others) <= int(t.w.wish.replicas) && t.calm() {
+		t.violation("copies in a roll", "%s leaves, and shard %d has %d copies, want %d", s, shard, len(others), t.w.wish.replicas+1)
+	}
+}
+
+// deletes checks that no node is deleted that serves.
+func (t *truth) deletes(a plan.Action) {
+	s, ok := t.w.process(a.Node)
+	n := t.w.api.nodes[a.Node]
+	if !ok || n == nil || s.hung || s.host.isolated() {
+		return
+	}
+	if !s.isReplica() && !s.self.slots.Empty() {
+		t.violation("no deletion of a primary", "%s owns %d slots", s, s.self.slots.Len())
+	}
+	if n.lifecycle == v1alpha1.LifecycleActive && t.w.wished(n.position) && s.whole && s.repl.up {
+		t.violation("no deletion of a copy", "%s is in sync and wished", s)
+	}
+	if n.lifecycle != v1alpha1.LifecycleLeaving {
+		return
+	}
+	for _, other := range t.w.servers {
+		if other.running && !other.hung && other != s && t.w.connected(other, s) && other.row(s.id) != nil && t.member(other) && t.calm() {
+			t.violation("forgotten before deleted", "%s is deleted while %s lists it", s, other)
+			return
+		}
+	}
+}
+
+// member reports whether a server belongs to a node that is to stay.
+func (t *truth) member(s *server) bool {
+	n := t.w.api.nodes[s.name]
+	running, ok := t.w.process(s.name)
+	return n != nil && n.lifecycle != v1alpha1.LifecycleLeaving && ok && running == s
+}
+
+// surges checks that a roll has one node more than wished at a time.
+func (t *truth) surges() {
+	if !t.calm() {
+		return
+	}
+	count := map[plan.Position]int{}
+	double := 0
+	for _, n := range t.w.api.nodes {
+		p := t.w.api.pods[n.name]
+		if n.lifecycle == v1alpha1.LifecycleLeaving || p != nil && (p.deleted != never || p.phase == plan.PodTerminated) {
+			continue
+		}
+		if count[n.position]++; count[n.position] == 2 {
+			double++
+		}
+	}
+	if double > 1 {
+		t.violation("one surge at a time", "%d positions have a node too many", double)
+	}
+}
