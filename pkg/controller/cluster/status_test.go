@@ -28,8 +28,10 @@ func healthy() *observation {
 		cluster: &v1alpha1.ValkeyCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", Generation: 3},
 			Spec:       v1alpha1.ValkeyClusterSpec{ConfigRef: "standard", Shards: 1, ReplicasPerShard: 1},
-			Status: v1alpha1.ValkeyClusterStatus{State: v1alpha1.StateActive,
-				Topology: &v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1}},
+			Status: v1alpha1.ValkeyClusterStatus{
+				State:    v1alpha1.StateActive,
+				Topology: &v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1},
+			},
 		},
 		now: time.Unix(2000, 0), pods: map[string]*corev1.Pod{}, replies: map[string]topology.Reply{},
 		target: v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1},
