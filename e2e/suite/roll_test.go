@@ -74,7 +74,7 @@ func TestAConfigChangeIsAppliedLiveOrRolls(t *testing.T) {
 		for _, pod := range s.Pods("c") {
 			got, err := s.Exec(t.Context(), s.Name, pod.Name, "", "valkey-cli", "config", "get", "maxmemory-policy")
 			if err != nil || !strings.Contains(got, "volatile-ttl") {
-				return fmt.Errorf("%s says %q, %v", pod.Name, got, err)
+				return fmt.Errorf("%s says %q: %w", pod.Name, got, err)
 			}
 		}
 		return nil

@@ -98,7 +98,10 @@ func (r *Reconciler) create(ctx context.Context, o *observation, obj client.Obje
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	live := obj.DeepCopyObject().(client.Object)
+	live, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return err
+	}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
