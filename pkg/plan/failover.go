@@ -155,9 +155,9 @@ const electionOver = 15 * time.Second
 // there is no other, none may come back, and the servers did not elect it either.
 func (m *model) best(primaryID string, connected bool) (Node, bool) {
 	var candidates, spare []Node
-	for _, n := range m.live() {
+	for _, n := range m.reachable() {
 		v := m.view(n)
-		if v == nil || !v.Reachable || v.PrimaryID != primaryID || !v.Replication.HasCopy() {
+		if v.PrimaryID != primaryID || !v.Replication.HasCopy() {
 			continue
 		}
 		switch {

@@ -24,6 +24,9 @@ func (m *model) lostSlots(shard int32) (slots.Set, string) {
 	if slices.ContainsFunc(m.orphans(shard), m.surviving) {
 		return slots.Set{}, "" // it is to be promoted
 	}
+	if id, stranger := m.stranger(gone); stranger {
+		return gone, fmt.Sprintf("member %s belongs to no node, but still serves slots of shard %d", id, shard)
+	}
 	if n, awaited := m.awaitedCopy(shard); awaited {
 		return gone, fmt.Sprintf("node %s may still hold the data of shard %d", n.Name, shard)
 	}
@@ -45,12 +48,23 @@ func (m *model) awaitedCopy(shard int32) (Node, bool) {
 	return Node{}, false
 }
 
+// stranger returns a member that no node is known for, although it lives and owns
+// some of the slots: somebody has deleted its node, and its pod follows later.
+func (m *model) stranger(owned slots.Set) (string, bool) {
+	for _, id := range m.ownerIDs() {
+		if _, known := m.byNodeID(id); !known && !m.View.Owners[id].Intersect(owned).Empty() && m.View.Alive(id) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
 // orphans returns the replicas of a shard whose primary does not answer.
 func (m *model) orphans(shard int32) []Node {
 	var out []Node
-	for _, n := range m.live() {
+	for _, n := range m.reachable() {
 		v := m.view(n)
-		if n.Position.Shard != shard || v == nil || !v.Reachable || v.Role != topology.RoleReplica {
+		if n.Position.Shard != shard || v.Role != topology.RoleReplica {
 			continue
 		}
 		if p, ok := m.View.ByID(v.PrimaryID); !ok || !p.Reachable {
@@ -71,7 +85,7 @@ func (m *model) surviving(n Node) bool {
 // they can neither be promoted nor forget it, and stand in the way of a new one.
 func dropHollow(m *model) ([]Action, string) {
 	var actions []Action
-	for shard := range m.Target.Shards {
+	for shard := range m.shardCount() {
 		if !m.Creating && m.belonging(shard).Intersect(m.lost).Empty() {
 			continue
 		}
@@ -106,17 +120,37 @@ func (m *model) belonging(shard int32) slots.Set {
 	return owned.Union(m.Recorded[shard].Minus(elsewhere))
 }
 
-// shardCount is one more than the highest shard that is wished or has nodes.
+// shardCount is one more than the highest shard that is wished, has nodes or had
+// slots.
 func (m *model) shardCount() int32 {
 	count := m.Target.Shards
+	for shard := range m.Recorded {
+		count = max(count, shard+1)
+	}
 	for _, n := range m.nodes {
 		count = max(count, n.Position.Shard+1)
 	}
 	return count
 }
 
-// unserved returns the slots without an owner that answers.
+// unserved returns the slots that no table gives to a node that answers. While
+// slots change hands source and target may both deny them, for they were not asked
+// at the same moment; others, or they of each other, say who has them.
 func (m *model) unserved() slots.Set {
+	free := slots.All()
+	for _, viewer := range m.reachable() {
+		for id, row := range m.view(viewer).Knows {
+			if v, ok := m.View.ByID(id); ok && v.Reachable && !row.Slots.Empty() {
+				free = free.Minus(row.Slots)
+			}
+		}
+	}
+	return free
+}
+
+// unowned returns the slots without an owner that answers, those that are changing
+// hands among them.
+func (m *model) unowned() slots.Set {
 	free := slots.All()
 	for id, owned := range m.View.Owners {
 		if v, ok := m.View.ByID(id); ok && v.Reachable {
@@ -126,12 +160,27 @@ func (m *model) unserved() slots.Set {
 	return free
 }
 
+// Records returns the slots of each shard as they are to be written down, so that
+// it is known later what was lost: those that its nodes own, also by a move that
+// nobody has written down yet and by nodes that are dead or out of reach, and those
+// that were recorded before and have no other owner.
+func Records(s State) map[int32]slots.Set {
+	m := newModel(s)
+	out := map[int32]slots.Set{}
+	for shard := range m.shardCount() {
+		if set := m.belonging(shard); !set.Empty() {
+			out[shard] = set
+		}
+	}
+	return out
+}
+
 // AwaitedCopies says, for each shard without a copy that answers, which node is
 // waited for because it may still have the data.
 func AwaitedCopies(s State) []string {
 	m := newModel(s)
 	var out []string
-	for shard := range s.Target.Shards {
+	for shard := range m.shardCount() {
 		if gone, waiting := m.lostSlots(shard); !gone.Empty() && waiting != "" {
 			out = append(out, waiting)
 		}
@@ -140,7 +189,8 @@ func AwaitedCopies(s State) []string {
 }
 
 // replaceLost gives the slots of a shard that has no copy left to a new empty
-// primary, or to the one that the shard has. Its data is gone, so this happens only
+// primary, or to the one that the shard has; those of a shard that is to go to the
+// first that stays. Its data is gone, so this happens only
 // once nobody can still have it, or the user has accepted the loss.
 func replaceLost(m *model) ([]Action, string) {
 	if m.Creating || m.lost.Empty() {
@@ -148,9 +198,13 @@ func replaceLost(m *model) ([]Action, string) {
 	}
 	var actions []Action
 	free := m.View.UnassignedSlots().Intersect(m.lost)
-	for shard := range m.Target.Shards {
+	for shard := range m.shardCount() {
 		lost := m.belonging(shard).Intersect(free)
-		if n, ok := m.vessel(shard); ok && !lost.Empty() {
+		heir := shard
+		if shard >= m.Target.Shards {
+			heir = 0
+		}
+		if n, ok := m.vessel(heir); ok && !lost.Empty() {
 			actions = append(actions, Action{
 				Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
 				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost),
@@ -180,22 +234,54 @@ func (m *model) vessel(shard int32) (Node, bool) {
 const hungFor = time.Minute
 
 // dropHung deletes a node that has not answered for long and that the others call
-// failed, once nothing depends on it: its slots have another owner.
+// failed, once nothing depends on it: its slots have another owner, or their loss
+// was accepted. A manager that most nodes don't answer is cut off itself, and
+// deletes none.
 func dropHung(m *model) ([]Action, string) {
-	var actions []Action
-	for _, n := range m.live() {
-		v := m.view(n)
-		if n.Pod != PodRunning || n.Silent < hungFor || v == nil || v.Reachable || n.Lifecycle != v1alpha1.LifecycleActive {
-			continue
+	var staying, answering int
+	for _, n := range m.nodes {
+		if n.Pod == PodRunning && !n.Dead() {
+			staying++
 		}
-		voters := len(m.reachable())
-		if n.NodeID == "" || 2*len(v.FailedBy) <= voters || !m.View.Owners[n.NodeID].Empty() {
-			continue
-		}
-		actions = append(actions, Action{
-			Kind: DeleteNode, Node: n.Name, Position: n.Position,
-			Reason: fmt.Sprintf("node %s has not answered for %s and the others call it failed", n.Name, hungFor),
-		})
 	}
-	return actions, ""
+	answering = len(m.reachable())
+	if 2*answering <= staying && !m.LossAccepted {
+		return nil, ""
+	}
+	for _, n := range m.nodes {
+		if n.Pod == PodRunning && !n.Dead() && n.Silent >= hungFor && m.abandoned(n) {
+			return []Action{{
+				Kind: DeleteNode, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s has not answered for %s and the others call it failed", n.Name, hungFor),
+			}}, ""
+		}
+	}
+	return nil, ""
+}
+
+// abandoned reports whether a node that does not answer is missed by nobody: most
+// others suspect it, or don't know it, and nothing depends on it.
+func (m *model) abandoned(n Node) bool {
+	v := m.view(n)
+	if v == nil || v.Reachable {
+		return false
+	}
+	knowing := 0
+	for _, viewer := range m.reachable() {
+		if _, knows := m.view(viewer).Knows[n.NodeID]; knows {
+			knowing++
+		}
+	}
+	// Without a majority of voters nobody turns a suspicion into a failure.
+	if against := len(v.FailedBy) + len(v.SuspectedBy); knowing > 0 && 2*against <= knowing {
+		return false
+	}
+	if m.Creating {
+		return true // what it owns is handed out again
+	}
+	if left := m.View.Owners[n.NodeID].Minus(m.lost); n.NodeID != "" && !left.Empty() {
+		return false
+	}
+	_, served := m.owner(n.Position.Shard)
+	return served || m.LossAccepted || !m.wished(n.Position) && m.belonging(n.Position.Shard).Empty()
 }

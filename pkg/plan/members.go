@@ -210,14 +210,20 @@ func (m *model) alive() (ids map[string]bool, known bool) {
 
 // needed reports whether some node still counts on a member: a replica follows it,
 // or it owns slots. In a cluster that never was complete slots alone are no
-// reason, they are handed out again; nor are they in a shard that is lost for good.
+// reason, they are handed out again; nor are they in a shard that is lost for good,
+// or when a node that answers claims them: it was given them in its place, but has
+// not been able to tell everybody.
 func (m *model) needed(id string) bool {
+	given := m.lost
+	for _, n := range m.reachable() {
+		given = given.Union(m.view(n).Knows[m.view(n).ID].Slots)
+	}
 	for _, viewer := range m.reachable() {
 		v := m.view(viewer)
 		if v.PrimaryID == id {
 			return true
 		}
-		if row, ok := v.Knows[id]; ok && !row.Slots.Empty() && !m.Creating && !row.Slots.Minus(m.lost).Empty() {
+		if row, ok := v.Knows[id]; ok && !row.Slots.Empty() && !m.Creating && !row.Slots.Minus(given).Empty() {
 			return true
 		}
 	}

@@ -15,8 +15,9 @@ import (
 // model is a State with the look-ups that the rules share.
 type model struct {
 	State
-	View    topology.View // of the nodes that are to stay
-	nodes   []Node        // sorted by position
+	View    topology.View    // of the nodes that are to stay
+	answers []topology.Reply // of those, by name
+	nodes   []Node           // sorted by position
 	byName  map[string]Node
 	desired []slots.Set // slots of each shard in a new cluster
 	lost    slots.Set   // slots whose data is gone for good
@@ -38,6 +39,8 @@ func newModel(s State) *model {
 		}
 	}
 	m.View = topology.Merge(replies)
+	slices.SortFunc(replies, func(a, b topology.Reply) int { return cmp.Compare(a.Node, b.Node) })
+	m.answers = replies
 	m.desired = slots.Split(int(s.Target.Shards))
 	for shard := range m.shardCount() {
 		if gone, waiting := m.lostSlots(shard); waiting == "" || s.LossAccepted {

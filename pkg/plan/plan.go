@@ -193,6 +193,7 @@ func Next(s State) Decision {
 	m := newModel(s)
 	for _, rule := range []step{
 		handOverTerminating,
+		recall,
 		promote,
 		dropHung,
 		dropSuperseded,

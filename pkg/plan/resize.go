@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
@@ -14,10 +16,11 @@ func rebalance(m *model) ([]Action, string) {
 	if m.Creating {
 		return nil, ""
 	}
-	if missing := m.unserved(); !missing.Empty() {
+	if missing := m.unowned(); !missing.Empty() {
 		return nil, fmt.Sprintf("slots %s have no owner that answers; no slots are moved", missing)
 	}
 	owned, owners := m.shards()
+	giving, taking, underWay := m.migrating()
 	var actions []Action
 	for _, move := range slots.Moves(owned, int(m.Target.Shards)) {
 		from, to := owners[move.From], owners[move.To]
@@ -27,13 +30,39 @@ func rebalance(m *model) ([]Action, string) {
 		if v := m.view(to); v.State != "ok" {
 			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
 		}
+		if source, target := m.view(from).ID, m.view(to).ID; giving[source] || taking[source] || giving[target] {
+			continue // a server that is source and target at once may crash
+		}
 		actions = append(actions, Action{
 			Kind: MoveSlots, Node: from.Name, Target: to.Name,
 			TargetID: m.view(to).ID, Slots: move.Slots,
 			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.Slots.Len(), move.From, move.To),
 		})
 	}
-	return actions, ""
+	if len(actions) > 0 {
+		return actions, ""
+	}
+	return nil, underWay
+}
+
+// migrating returns the IDs of the servers that give and that take slots right
+// now, and says what is on its way. Nobody may leave before it has arrived.
+func (m *model) migrating() (giving, taking map[string]bool, underWay string) {
+	giving, taking = map[string]bool{}, map[string]bool{}
+	for _, reply := range m.answers {
+		for _, job := range reply.Migrations {
+			switch {
+			case job.Done():
+			case job.Export:
+				giving[reply.ID], taking[job.TargetID] = true, true
+				underWay = fmt.Sprintf("%d slots are on their way from node %s", job.Slots.Len(), reply.Node)
+			default:
+				giving[job.SourceID], taking[reply.ID] = true, true
+				underWay = fmt.Sprintf("%d slots are on their way to node %s", job.Slots.Len(), reply.Node)
+			}
+		}
+	}
+	return giving, taking, underWay
 }
 
 // shards returns what each shard owns, up to the highest index there is, and its
@@ -49,6 +78,28 @@ func (m *model) shards() ([]slots.Set, []Node) {
 		}
 	}
 	return owned, owners
+}
+
+// recall takes back a node that was to leave and that has become the only one to
+// serve some slots: a primary that was told to stop may have chosen it as its heir.
+func recall(m *model) ([]Action, string) {
+	var actions []Action
+	for _, reply := range m.State.Replies {
+		n, known := m.byName[reply.Node]
+		if !known || n.Dead() || n.Lifecycle != v1alpha1.LifecycleLeaving || reply.Err != nil {
+			continue
+		}
+		self, ok := reply.Self()
+		if !ok || self.Role != topology.RolePrimary || self.Slots.Intersect(m.unserved()).Empty() {
+			continue
+		}
+		actions = append(actions, Action{
+			Kind: Activate, Node: n.Name, Position: n.Position,
+			Reason: fmt.Sprintf("node %s was to leave, but is the only one that serves slots %s", n.Name, self.Slots),
+		})
+	}
+	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Node, b.Node) })
+	return actions, ""
 }
 
 // retireSurplus takes out the nodes that the target has no place for, or that a

@@ -89,15 +89,15 @@ func (m *model) succeeded(n Node) bool {
 }
 
 // dropObsolete takes back a replacement that has not joined and that the wish has
-// left behind, while the node that it was to follow still serves: a roll to a bad
-// image is reverted so.
+// left behind: at once while it does not run, for it may never do, else only while
+// the node that it was to follow still serves. A roll to a bad image is reverted so.
 func dropObsolete(m *model) ([]Action, string) {
 	var actions []Action
 	for _, n := range m.nodes {
 		if n.Lifecycle != v1alpha1.LifecycleJoining || n.Outdated == "" {
 			continue
 		}
-		if m.Creating || m.served(n) {
+		if n.Pod == PodNone || n.Pod == PodPending || m.served(n) {
 			actions = append(actions, Action{
 				Kind: DeleteNode, Node: n.Name, Position: n.Position,
 				Reason: fmt.Sprintf("node %s has not joined and is outdated (%s)", n.Name, n.Outdated),

@@ -27,6 +27,8 @@ type Reply struct {
 	Replication Replication
 	// Keys in all databases, of INFO keyspace.
 	Keys int64
+	// Migrations are the jobs of CLUSTER GETSLOTMIGRATIONS, newest first.
+	Migrations []Migration
 }
 
 // Self is the node's row about itself.

@@ -100,16 +100,14 @@ func (w *world) deleteNode(name string, byManager bool) {
 	if n == nil {
 		return
 	}
+	if s, ok := w.process(name); ok && byManager {
+		s.retired = true
+	}
 	delete(w.api.nodes, name)
 	w.changedNode(name)
 	w.after(w.between(10*time.Millisecond, 2*time.Second), func() {
-		p := w.api.pods[name]
-		if p == nil || p.owner != n.uid {
-			return
+		if p := w.api.pods[name]; p != nil && p.owner == n.uid {
+			w.deletePod(name, "its node was deleted")
 		}
-		if p.process != nil && p.deleted == never && byManager {
-			p.process.retired = true
-		}
-		w.deletePod(name, "its node was deleted")
 	})
 }

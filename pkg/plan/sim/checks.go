@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"time"
-
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
@@ -50,18 +48,16 @@ func (t *truth) about(o *observation, a plan.Action) {
 	case plan.DeleteNode:
 		t.deletes(a)
 	case plan.Leave:
-		t.leaves(a)
+		t.leaves(o, a)
 	}
 }
 
 // live returns the running server of a node that is to stay, by its ID.
 func (t *truth) live(id string) (*server, bool) {
 	for _, n := range t.w.api.nodes {
-		p := t.w.api.pods[n.name]
-		if p == nil || p.process == nil || p.process.id != id {
-			continue
+		if s, ok := t.w.process(n.name); ok && s.id == id {
+			return s, n.lifecycle != v1alpha1.LifecycleLeaving
 		}
-		return p.process, p.process.running && p.deleted == never && n.lifecycle != v1alpha1.LifecycleLeaving
 	}
 	return nil, false
 }
@@ -76,7 +72,7 @@ func (t *truth) forgets(a plan.Action) {
 		return
 	}
 	for _, s := range t.w.servers {
-		if s.running && s.isReplica() && s.self.primaryID == a.TargetID && s.whole {
+		if s.running && s.isReplica() && s.self.primaryID == a.TargetID && s.whole && !s.writtenOff && t.member(s) {
 			if p := s.row(a.TargetID); p != nil && !p.slots.Empty() && t.current(s, p) {
 				t.violation("no forget before the failover", "%s forgets %s, whose replica %s is to be promoted", a.Node, short(a.TargetID), s)
 			}
@@ -110,7 +106,8 @@ func (t *truth) promotes(s *server, a plan.Action) {
 func (t *truth) majorityFor(s *server) bool {
 	alive := 0
 	for _, r := range s.rows {
-		if r.votes() && t.w.talks(s, r.peer) && !r.peer.isReplica() && t.w.managerReaches(r.peer) && t.w.now-r.peer.changedReach > 5*time.Second {
+		since := max(r.peer.changedReach, r.peer.promotedAt)
+		if r.votes() && t.w.talks(s, r.peer) && !r.peer.isReplica() && t.w.managerReaches(r.peer) && t.w.now-since > nodeTimeout {
 			alive++
 		}
 	}
@@ -124,7 +121,7 @@ func (t *truth) givesAway(s *server, a plan.Action) {
 		return
 	}
 	for _, other := range t.w.servers {
-		if other == s || !other.running || !other.whole || other.writtenOff {
+		if other == s || !other.running || !other.whole || other.writtenOff || other.retired {
 			continue
 		}
 		if held := other.claims().Intersect(a.Slots); !held.Empty() {
@@ -137,7 +134,7 @@ func (t *truth) givesAway(s *server, a plan.Action) {
 			continue
 		}
 		for _, other := range t.w.servers {
-			if other != s && other.running && !other.writtenOff && other.data.has(id) && !s.data.has(id) {
+			if other != s && other.running && !other.writtenOff && !other.retired && other.data.has(id) && !s.data.has(id) {
 				t.violation("no slots to an empty node while a copy lives", "%s gets slot %d, write %d of which %s holds", s, wr.slot, id, other)
 				return
 			}

@@ -38,7 +38,7 @@ func (s *server) addSlots(set slots.Set) error {
 }
 
 // bumpEpoch is CLUSTER BUMPEPOCH.
-func (s *server) bumpEpoch() error {
+func (s *server) bumpEpoch() {
 	top := s.currentEpoch
 	for _, r := range s.rows {
 		top = max(top, r.epoch)
@@ -48,7 +48,6 @@ func (s *server) bumpEpoch() error {
 		s.changed()
 		s.broadcast()
 	}
-	return nil
 }
 
 // replicate is CLUSTER REPLICATE.
@@ -80,7 +79,7 @@ func (s *server) forget(id string) error {
 	case r == s.self:
 		return errors.New("ERR I tried hard but I can't forget myself")
 	case s.isReplica() && s.self.primaryID == id:
-		return errors.New("ERR Can't forget my master!")
+		return errors.New("the server says: ERR Can't forget my master!")
 	}
 	s.ban(id)
 	s.unlearn(id)

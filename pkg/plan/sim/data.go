@@ -62,7 +62,7 @@ func (w *world) in(d dataset, set slots.Set) dataset {
 
 // drop removes the keys of slots.
 func (w *world) drop(d *dataset, set slots.Set) {
-	(*d).each(func(id int) {
+	d.each(func(id int) {
 		if set.Contains(w.truth.writes[id].slot) {
 			(*d)[id/64] &^= 1 << (id % 64)
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -10,8 +11,8 @@ import (
 // process returns the server that runs for a node, if one does that was not told
 // to stop.
 func (w *world) process(name string) (*server, bool) {
-	p := w.api.pods[name]
-	if p == nil || p.process == nil || !p.process.running || p.deleted != never {
+	n, p := w.api.nodes[name], w.api.pods[name]
+	if n == nil || p == nil || p.owner != n.uid || p.process == nil || !p.process.running || p.deleted != never {
 		return nil, false
 	}
 	return p.process, true
@@ -80,7 +81,7 @@ func (t *truth) handsOver(s *server, a plan.Action) {
 }
 
 // leaves checks a node that is taken out.
-func (t *truth) leaves(a plan.Action) {
+func (t *truth) leaves(o *observation, a plan.Action) {
 	n := t.w.api.nodes[a.Node]
 	s, ok := t.w.process(a.Node)
 	if n == nil || !ok {
@@ -89,14 +90,14 @@ func (t *truth) leaves(a plan.Action) {
 	if !s.isReplica() && !s.self.slots.Empty() {
 		t.violation("no primary leaves", "%s owns %d slots", s, s.self.slots.Len())
 	}
-	if !t.w.wished(n.position) {
+	shard := n.position.Shard
+	if shard >= o.target.Shards || n.position.Index > o.target.ReplicasPerShard {
 		return
 	}
-	shard := n.position.Shard
 	t.disrupts(shard, "taking out "+a.Node)
 	others := slices.DeleteFunc(t.copies(shard), func(c *server) bool { return c == s })
-	if len(others) <= int(t.w.wish.replicas) && t.calm() {
-		t.violation("copies in a roll", "%s leaves, and shard %d has %d copies, want %d", s, shard, len(others), t.w.wish.replicas+1)
+	if want := min(t.w.wish.replicas, o.target.ReplicasPerShard) + 1; len(others) < int(want) && t.calm() {
+		t.violation("copies in a roll", "%s leaves, and shard %d has %d copies, want %d", s, shard, len(others), want)
 	}
 }
 
@@ -104,7 +105,13 @@ func (t *truth) leaves(a plan.Action) {
 func (t *truth) deletes(a plan.Action) {
 	s, ok := t.w.process(a.Node)
 	n := t.w.api.nodes[a.Node]
-	if !ok || n == nil || s.hung || s.host.isolated() {
+	if !ok || n == nil || s.hung || s.host.isolated() || !t.w.api.status.active {
+		return
+	}
+	if !t.w.managerReaches(s) && t.w.now-s.changedReach > time.Minute {
+		if n.lifecycle == v1alpha1.LifecycleActive {
+			t.cutOff(s)
+		}
 		return
 	}
 	if !s.isReplica() && !s.self.slots.Empty() {
@@ -113,14 +120,21 @@ func (t *truth) deletes(a plan.Action) {
 	if n.lifecycle == v1alpha1.LifecycleActive && t.w.wished(n.position) && s.whole && s.repl.up {
 		t.violation("no deletion of a copy", "%s is in sync and wished", s)
 	}
-	if n.lifecycle != v1alpha1.LifecycleLeaving {
-		return
-	}
-	for _, other := range t.w.servers {
-		if other.running && !other.hung && other != s && t.w.connected(other, s) && other.row(s.id) != nil && t.member(other) && t.calm() {
-			t.violation("forgotten before deleted", "%s is deleted while %s lists it", s, other)
-			return
+}
+
+// cutOff checks that a manager that is cut off from most nodes deletes none.
+func (t *truth) cutOff(s *server) {
+	reached, all := 0, 0
+	for _, n := range t.w.api.nodes {
+		if other, ok := t.w.process(n.name); ok {
+			all++
+			if t.w.managerReaches(other) && !other.hung {
+				reached++
+			}
 		}
+	}
+	if 2*reached < all {
+		t.violation("no deletion by a manager that is cut off", "it reaches %d of %d nodes and deletes %s", reached, all, s)
 	}
 }
 
@@ -136,18 +150,22 @@ func (t *truth) surges() {
 	if !t.calm() {
 		return
 	}
-	count := map[plan.Position]int{}
-	double := 0
+	count, joining := map[plan.Position]int{}, map[plan.Position]bool{}
 	for _, n := range t.w.api.nodes {
 		p := t.w.api.pods[n.name]
-		if n.lifecycle == v1alpha1.LifecycleLeaving || p != nil && (p.deleted != never || p.phase == plan.PodTerminated) {
+		if n.lifecycle == v1alpha1.LifecycleLeaving || p == nil && n.podCreated || p != nil && (p.deleted != never || p.phase == plan.PodTerminated) {
 			continue
 		}
-		if count[n.position]++; count[n.position] == 2 {
+		count[n.position]++
+		joining[n.position] = joining[n.position] || n.lifecycle == v1alpha1.LifecycleJoining
+	}
+	double := 0
+	for position, nodes := range count {
+		if nodes > 1 && joining[position] {
 			double++
 		}
 	}
 	if double > 1 {
-		t.violation("one surge at a time", "%d positions have a node too many", double)
+		t.violation("one surge at a time", "%d positions get a node too many", double)
 	}
 }

@@ -74,7 +74,8 @@ func (s *server) elect(p *row, forced bool, done func(won bool)) {
 	epoch := s.currentEpoch
 	votes, asked := 0, 0
 	finish := func() {
-		if asked--; asked > 0 {
+		asked--
+		if asked > 0 {
 			return
 		}
 		won := s.running && !s.hung && s.isReplica() && s.self.primaryID == p.id && votes >= s.quorum()
@@ -134,6 +135,7 @@ func (s *server) promote(epoch uint64) {
 	s.w.say("server %s is promoted with epoch %d, whole=%v", s, epoch, s.whole)
 	s.self.primary, s.self.primaryID = true, ""
 	s.self.epoch = epoch
+	s.promotedAt = s.w.now
 	s.currentEpoch = max(s.currentEpoch, epoch)
 	if old != nil {
 		s.self.slots, old.slots, old.unclaimed = s.self.slots.Union(old.slots), slots.Set{}, slots.Set{}

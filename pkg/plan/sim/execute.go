@@ -35,7 +35,8 @@ func (m *manager) execute(o *observation, a plan.Action) (bool, error) {
 func (m *manager) carryOut(o *observation, a plan.Action) (bool, error) {
 	switch a.Kind {
 	case plan.CreateNode:
-		return true, m.createNode(a)
+		m.createNode(a)
+		return true, nil
 	case plan.DeleteNode:
 		m.w.deleteNode(a.Node, true)
 		return true, nil
@@ -48,11 +49,11 @@ func (m *manager) carryOut(o *observation, a plan.Action) (bool, error) {
 	if s == nil || !s.running || s.hung || !m.w.managerReaches(s) {
 		return true, errNotSent
 	}
-	return m.send(s, a)
+	return m.send(o, s, a)
 }
 
 // send is one command at one server.
-func (m *manager) send(s *server, a plan.Action) (bool, error) {
+func (m *manager) send(o *observation, s *server, a plan.Action) (bool, error) {
 	switch a.Kind {
 	case plan.SetConfigEpoch:
 		return true, s.setConfigEpoch(a.Epoch)
@@ -66,7 +67,8 @@ func (m *manager) send(s *server, a plan.Action) (bool, error) {
 			return true, err
 		}
 		s.whole = true
-		return true, s.bumpEpoch()
+		s.bumpEpoch()
+		return true, nil
 	case plan.Introduce:
 		s.meet(a.TargetIP)
 		return true, nil
@@ -81,16 +83,26 @@ func (m *manager) send(s *server, a plan.Action) (bool, error) {
 		m.failovers[a.Position.Shard] = m.w.now
 		return true, s.failover(a.Mode)
 	case plan.MoveSlots:
-		return m.moveSlots(s, a)
+		return m.moveSlots(o, s, a)
 	}
 	return true, fmt.Errorf("no command for action %s", a.Kind)
 }
 
-// moveSlots starts a migration unless the source is still busy with one.
-func (m *manager) moveSlots(s *server, a plan.Action) (bool, error) {
+// moveSlots starts a migration unless the source is busy with one, or the target
+// gives slots away: a server that is source and target at once may crash.
+func (m *manager) moveSlots(o *observation, s *server, a plan.Action) (bool, error) {
+	target := m.server(o, a.Target)
+	if target == nil || !target.running || target.hung || !m.w.managerReaches(target) {
+		return true, errNotSent
+	}
+	for _, job := range target.migrations() {
+		if job.Export && !job.Done() {
+			return false, nil
+		}
+	}
 	jobs := s.migrations()
 	for _, job := range jobs {
-		if job.Export && !job.Done() {
+		if !job.Done() {
 			return false, nil
 		}
 	}
@@ -103,9 +115,9 @@ func (m *manager) moveSlots(s *server, a plan.Action) (bool, error) {
 	return true, nil
 }
 
-func (m *manager) createNode(a plan.Action) error {
+func (m *manager) createNode(a plan.Action) {
 	if m.w.api.nodes[a.Node] != nil {
-		return nil
+		return
 	}
 	m.w.api.serials++
 	m.w.api.nodes[a.Node] = &nodeObject{
@@ -115,7 +127,6 @@ func (m *manager) createNode(a plan.Action) error {
 	m.w.truth.positions[a.Node] = a.Position
 	m.w.changedNode(a.Node)
 	m.w.truth.surges()
-	return nil
 }
 
 func (m *manager) setLifecycle(name string, to v1alpha1.Lifecycle) error {

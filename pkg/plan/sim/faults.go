@@ -46,6 +46,8 @@ func deleteANodeObject(w *world, done func()) bool {
 	}
 	w.truth.fault()
 	w.say("node %s is deleted by somebody", p.name)
+	w.truth.violence(p.process)
+	p.process.writtenOff = true
 	w.deleteNode(p.name, false)
 	w.after(3*time.Second, done)
 	return true

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // objectKind tells the two watches apart: they are not in step with each other.
@@ -221,7 +220,8 @@ func (m *manager) act(o *observation, d plan.Decision) {
 				if err != nil {
 					failed = fmt.Errorf("%s %s: %w", a.Kind, a.Node, err)
 				}
-				if waiting--; waiting == 0 {
+				waiting--
+				if waiting == 0 {
 					m.finish(o, d, acted, failed)
 				}
 			})
@@ -279,12 +279,7 @@ func (m *manager) finish(o *observation, d plan.Decision, acted bool, failed err
 func (m *manager) writeStatus(o *observation, d plan.Decision, failed error) bool {
 	s := &m.w.api.status
 	before, had := s.active, s.target
-	for _, n := range o.planned {
-		v := o.view.Nodes[n.Name]
-		if v != nil && v.Reachable && v.Role == topology.RolePrimary && !v.Slots.Empty() && !n.Dead() {
-			s.recorded[n.Position.Shard] = v.Slots
-		}
-	}
+	s.recorded = plan.Records(m.state(o))
 	if d.Complete && failed == nil {
 		s.active, s.target = true, nil
 	}

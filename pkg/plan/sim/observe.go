@@ -60,7 +60,8 @@ func (m *manager) observe(live bool, then func(*observation)) {
 	}
 	for _, name := range o.asked {
 		m.ask(o, name, func() {
-			if waiting--; waiting == 0 {
+			waiting--
+			if waiting == 0 {
 				finish()
 			}
 		})

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -99,15 +100,54 @@ func (w *world) missing() error {
 	return nil
 }
 
-// askHuman accepts a loss on behalf of the user, when the manager has said for a
-// while that it waits for copies that may be gone.
+// askHuman acts for the user where the manager has said for a while that it waits
+// for one: it accepts a loss, or deletes the pod of a server that hangs when most
+// others don't answer either.
 func (w *world) askHuman() {
-	if w.calm == never || w.now-w.calm < 2*time.Minute || w.wish.lossAccepted || w.m.lastState == nil {
+	if w.calm == never || w.now-w.calm < 2*time.Minute || w.m.lastState == nil {
 		return
 	}
-	if awaited := plan.AwaitedCopies(*w.m.lastState); len(awaited) > 0 {
+	awaited := plan.AwaitedCopies(*w.m.lastState)
+	hung := w.namedHung()
+	if len(awaited) == 0 && hung == "" || w.wish.lossAccepted {
+		w.awaitedSince = never
+		return
+	}
+	if w.awaitedSince == never {
+		w.awaitedSince = w.now
+	}
+	if w.now-w.awaitedSince < time.Minute {
+		return
+	}
+	if len(awaited) > 0 {
 		w.say("the user accepts the loss: %s", awaited[0])
 		w.stats.count("loss accepted by the user")
 		w.wish.lossAccepted = true
+		return
 	}
+	w.say("the user deletes the pod of %s, which hangs", hung)
+	w.stats.count("hung pod deleted by the user")
+	w.deletePod(hung, "it hangs")
+}
+
+// namedHung returns a node that hangs and that the manager names as what it waits
+// for, while no more than half of all answer.
+func (w *world) namedHung() string {
+	hung, all, name := 0, 0, ""
+	for _, n := range w.api.sortedNodes() {
+		s, ok := w.process(n.name)
+		if !ok {
+			continue
+		}
+		if all++; s.hung {
+			hung++
+			if strings.Contains(w.m.last.Waiting, n.name) {
+				name = n.name
+			}
+		}
+	}
+	if 2*hung < all {
+		return ""
+	}
+	return name
 }

@@ -87,6 +87,8 @@ type server struct {
 	suspect bool
 	// retired is true once the manager itself has its pod deleted.
 	retired bool
+	// promotedAt is when it became a primary by a failover.
+	promotedAt time.Duration
 	// writtenOff servers were declared gone by somebody, although they run.
 	writtenOff bool
 	// changedReach is when it last became reachable or stopped being so.
@@ -291,7 +293,7 @@ func (s *server) hangUp() {
 // reply is what the server answers to the manager's questions.
 func (s *server) reply() topology.Reply {
 	w := s.w
-	r := topology.Reply{Node: s.name, PodIP: s.ip, ID: s.id, Keys: int64(s.data.len())}
+	r := topology.Reply{Node: s.name, PodIP: s.ip, ID: s.id, Keys: int64(s.data.len()), Migrations: s.migrations()}
 	r.Members = make([]topology.Member, 0, len(s.rows))
 	assigned := 0
 	for _, row := range s.rows {
@@ -336,6 +338,9 @@ func (s *server) member(r *row) topology.Member {
 	return m
 }
 
+// position returns the place of a server's node, also of one that is gone.
+func (w *world) position(s *server) plan.Position { return w.truth.positions[s.name] }
+
 // podOf returns the pod object of a process, if there is one.
 func (w *world) podOf(s *server) *podObject {
 	if p := w.api.pods[s.name]; p != nil && p.process == s {
@@ -343,6 +348,3 @@ func (w *world) podOf(s *server) *podObject {
 	}
 	return nil
 }
-
-// position returns the place of a server's node, also of one that is gone.
-func (w *world) position(s *server) plan.Position { return w.truth.positions[s.name] }

@@ -96,12 +96,18 @@ func (t *truth) excuse(id int) {
 func (t *truth) gone(s *server) {
 	s.data.each(func(id int) {
 		for _, other := range t.w.servers {
-			if other != s && other.running && !other.suspect && !other.stopping && other.data.has(id) {
+			if other != s && other.running && !other.suspect && !t.ending(other) && other.data.has(id) {
 				return
 			}
 		}
 		t.excuse(id)
 	})
+}
+
+// ending reports whether a server is about to go, whoever wants it to.
+func (t *truth) ending(s *server) bool {
+	p := t.w.podOf(s)
+	return s.stopping || s.retired || s.writtenOff || p == nil || p.deleted != never
 }
 
 // lostWrites compares what was acknowledged with what the owners of the slots hold.

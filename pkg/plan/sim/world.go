@@ -59,8 +59,9 @@ type world struct {
 
 	// calm is when the schedule ended, never before; lastStep when its last step
 	// was taken. completeSince is since when the planner calls the cluster complete.
-	calm, lastStep, completeSince time.Duration
-	done                          bool
+	// awaitedSince is since when the manager says that it waits for copies.
+	calm, lastStep, completeSince, awaitedSince time.Duration
+	done                                        bool
 	// underWay counts operations that go on.
 	underWay int
 	// images counts those that were ever wished.
@@ -87,7 +88,7 @@ type quirks struct {
 }
 
 func newWorld(seed uint64, opt Options) *world {
-	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0x5eed)), opt: opt, api: newAPI(), calm: never, completeSince: never}
+	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0x5eed)), opt: opt, api: newAPI(), calm: never, completeSince: never, awaitedSince: never}
 	w.stats = newStats()
 	w.truth = newTruth(w)
 	w.quirks = w.newQuirks()

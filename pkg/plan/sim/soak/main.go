@@ -37,7 +37,7 @@ func main() {
 			}
 		}
 	}
-	print(stats, time.Since(start))
+	report(stats, time.Since(start))
 	if failed > 0 {
 		fmt.Printf("%d of %d schedules failed; replay one with -seed N -trace\n", failed, stats.Runs)
 		os.Exit(1)
@@ -57,7 +57,7 @@ func replay(seed uint64, trace bool) {
 	fmt.Println("no check failed")
 }
 
-func print(stats sim.Stats, took time.Duration) {
+func report(stats sim.Stats, took time.Duration) {
 	fmt.Printf("%d schedules in %s (%.0f a second), %s of virtual time\n", stats.Runs, took.Round(time.Second),
 		float64(stats.Runs)/took.Seconds(), stats.Virtual.Round(time.Minute))
 	names := make([]string, 0, len(stats.Counts))

@@ -1,0 +1,219 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// says changes what a node says of the slots of a member.
+func (w *world) says(s plan.State, node, of string, owned slots.Set) {
+	r := answer(w.t, s, node)
+	for i := range r.Members {
+		if r.Members[i].ID == w.Servers[of].ID {
+			r.Members[i].Slots = owned
+		}
+	}
+}
+
+// A source that was asked after the slots had moved and a target that was asked
+// before both deny them.
+func TestSlotsThatChangeHandsBetweenTwoQuestionsAreNotLost(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	from, to := w.primaryOf(0).Name, w.primaryOf(1).Name
+	moved := slots.FromRanges(slots.Range{Start: 0, End: 99})
+	s := w.Observe()
+	w.says(s, from, from, w.Servers[from].Slots.Minus(moved))
+	w.says(s, from, to, w.Servers[to].Slots.Union(moved))
+	if d := plan.Next(s); len(d.Actions) > 0 || d.Waiting == "" {
+		t.Errorf("want to look again, got %v", kinds(d))
+	}
+}
+
+func TestNobodyLeavesWhileSlotsAreOnTheirWay(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	last, first := w.primaryOf(2).Name, w.primaryOf(0).Name
+	w.Servers[first].Slots, w.Servers[last].Slots = w.Servers[first].Slots.Union(w.Servers[last].Slots), slots.Set{}
+	w.State.Target.Shards = 2
+	s := w.Observe()
+	s.Recorded = map[int32]slots.Set{}
+	job := topology.Migration{
+		Export: true, SourceID: w.Servers[first].ID, TargetID: w.Servers[last].ID,
+		Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting",
+	}
+	answer(t, s, first).Migrations = []topology.Migration{job}
+	d := plan.Next(s)
+	for _, a := range d.Actions {
+		if a.Kind == plan.Leave || a.Kind == plan.MoveSlots && (a.Node == first || a.Node == last) {
+			t.Errorf("%s of %s meanwhile", a.Kind, a.Node)
+		}
+	}
+	if len(d.Actions) == 0 && d.Waiting == "" {
+		t.Error("nothing says what is waited for")
+	}
+	answer(t, s, first).Migrations[0].State = "success"
+	if d := plan.Next(s); len(d.Actions) == 0 {
+		t.Errorf("a job that is over is still waited for: %s", d.Waiting)
+	}
+}
+
+func TestANodeThatWasToLeaveAndInheritedAShardStays(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	primary, replica := w.primaryOf(1), w.replicasOf(1)[0]
+	replica.Lifecycle = v1alpha1.LifecycleLeaving
+	w.promote(replica.Name)
+	primary.Pod = plan.PodTerminated
+	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.Activate || a.Node != replica.Name {
+		t.Errorf("want %s to stay, got %+v", replica.Name, a)
+	}
+}
+
+func TestAShardThatIsToGoIsStillFailedOver(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	w.State.Target.Shards = 2
+	w.primaryOf(2).Pod = plan.PodTerminated
+	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.Failover || a.Node != w.replicasOf(2)[0].Name {
+		t.Errorf("want the data of the shard to be saved first, got %+v", a)
+	}
+}
+
+func TestAMemberWhoseSlotsWereGivenAwayIsForgottenByThoseWhoMissedIt(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.settle()
+	witness, heir := w.primaryOf(0).Name, w.primaryOf(1).Name
+	s := w.Observe()
+	r := answer(t, s, witness)
+	old := r.Members[0]
+	for _, m := range r.Members {
+		if m.ID == w.Servers[heir].ID {
+			old = m
+		}
+	}
+	old.ID, old.ConfigEpoch, old.Failed, old.LinkUp = "0ld", 99, true, false
+	w.says(s, witness, heir, slots.Set{})
+	r.Members = append(r.Members, old)
+	if a := only(t, plan.Next(s)); a.Kind != plan.Forget || a.Node != witness || a.TargetID != "0ld" {
+		t.Errorf("want %s to forget the former owner, got %+v", witness, a)
+	}
+}
+
+func TestAMemberWhoseNodeWasDeletedIsWaitedForWhileItServes(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	gone := w.primaryOf(1).Name
+	s := w.Observe()
+	s.Nodes, s.Replies = without(s, gone)
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Forget || a.Kind == plan.ReplaceLost {
+			t.Errorf("%s while %s serves", a.Kind, gone)
+		}
+	}
+	if awaited := plan.AwaitedCopies(s); len(awaited) != 1 {
+		t.Errorf("awaited copies %v", awaited)
+	}
+}
+
+// without returns nodes and replies of a state but those of one node.
+func without(s plan.State, name string) (nodes []plan.Node, replies []topology.Reply) {
+	for _, n := range s.Nodes {
+		if n.Name != name {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, r := range s.Replies {
+		if r.Node != name {
+			replies = append(replies, r)
+		}
+	}
+	return nodes, replies
+}
+
+func TestWhatIsWrittenDownFollowsTheSlots(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	dead := w.primaryOf(1)
+	owned := w.Servers[dead.Name].Slots
+	dead.Pod = plan.PodGone
+	s := w.Observe()
+	s.Recorded = map[int32]slots.Set{0: slots.All(), 7: slots.All()}
+	got := plan.Records(s)
+	if !got[1].Equal(owned) || !got[0].Intersect(owned).Empty() || !got[7].Empty() {
+		t.Errorf("recorded %v, want shard 1 to have %s", got, owned)
+	}
+}
+
+func TestALastCopyThatHangsIsNotDeletedUntilTheLossIsAccepted(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	primary, replica := w.primaryOf(1), w.replicasOf(1)[0]
+	primary.Pod, replica.Silent = plan.PodTerminated, 2*time.Minute
+	deleted := func() bool {
+		for _, a := range plan.Next(w.silence(w.Observe(), replica.Name, true)).Actions {
+			if a.Kind == plan.DeleteNode && a.Node == replica.Name {
+				return true
+			}
+		}
+		return false
+	}
+	if deleted() {
+		t.Error("the last copy is deleted")
+	}
+	w.State.LossAccepted = true
+	if !deleted() {
+		t.Error("it stands in the way although its loss was accepted")
+	}
+}
+
+func TestAManagerThatMostNodesDoNotAnswerDeletesNone(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.settle()
+	s := w.Observe()
+	for _, n := range []*plan.Node{w.replicasOf(0)[0], w.replicasOf(1)[0]} {
+		n.Silent = 2 * time.Minute
+		s = w.silence(s, n.Name, true)
+	}
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.DeleteNode {
+			t.Errorf("%s: %s", a.Node, a.Reason)
+		}
+	}
+}
+
+func TestAReplacementThatNeverStartedAndIsOutdatedGivesWay(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	w.kill(w.replicasOf(0)[0].Name)
+	var a plan.Action
+	for a.Kind != plan.CreateNode {
+		for _, a = range plan.Next(w.Observe()).Actions {
+			w.do(a)
+		}
+	}
+	n := w.node(a.Node)
+	n.Pod, n.Outdated = plan.PodPending, "image bad is to be good"
+	if got := only(t, plan.Next(w.Observe())); got.Kind != plan.DeleteNode || got.Node != n.Name {
+		t.Errorf("want the node with the bad image to go, got %+v", got)
+	}
+}
+
+func TestAnEditDuringCreationTakesNoNodeThatRuns(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	w.State.Creating = true
+	for i := range w.State.Nodes {
+		w.State.Nodes[i].Lifecycle, w.State.Nodes[i].Outdated = v1alpha1.LifecycleJoining, "image"
+	}
+	for _, a := range plan.Next(w.Observe()).Actions {
+		if a.Kind == plan.DeleteNode {
+			t.Errorf("%s: %s", a.Node, a.Reason)
+		}
+	}
+}
