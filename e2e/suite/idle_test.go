@@ -90,16 +90,19 @@ func wantLeaseOnly(t *testing.T, audit *harness.AuditLog, mark harness.Mark, spa
 		t.Fatal(err)
 	}
 	leases := 0
+	reads := map[string]int{}
 	for _, entry := range entries {
 		if entry.ObjectRef != nil && entry.ObjectRef.Resource == "leases" {
 			leases++
 		} else if entry.Writes() {
 			t.Errorf("the idle manager wrote: %s", entry)
+		} else if entry.ObjectRef != nil {
+			reads[entry.Verb+" "+entry.ObjectRef.Resource]++
 		}
 	}
 	// It renews every two seconds; none would mean that the wrong log was read.
 	if leases < int(span/(10*time.Second)) {
 		t.Errorf("the log shows %d requests about the Lease in %s", leases, span)
 	}
-	t.Logf("%d requests in %s, %d of them about the Lease", len(entries), span, leases)
+	t.Logf("%d requests in %s, %d of them about the Lease; reads: %v", len(entries), span, leases, reads)
 }

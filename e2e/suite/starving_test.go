@@ -20,7 +20,7 @@ func TestClustersThatCannotStartHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	e := harness.Start(t)
 	bad := e.Space(t, 9)
-	nowhere := &v1alpha1.Placement{NodeSelector: map[string]string{"kubectl-valkey-e2e/nowhere": "at all"}}
+	nowhere := &v1alpha1.Placement{NodeSelector: map[string]string{"kubectl-valkey-e2e/nowhere": "here"}}
 	bad.Publish(&v1alpha1.ValkeyImage{
 		ObjectMeta: metav1.ObjectMeta{Name: bad.Name + "-image"},
 		Spec:       v1alpha1.ValkeyImageSpec{Repository: "valkey/no-such-image", Tag: "1", Version: bad.ValkeyImage.Version},
