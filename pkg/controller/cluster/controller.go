@@ -36,6 +36,9 @@ type Options struct {
 type Reconciler struct {
 	// Client reads from the cache and writes; Secrets it reads from the API server.
 	Client client.Client
+	// Metadata reads from the cache what is known of Secrets, none of their data. The
+	// client would ask the API server each time.
+	Metadata client.Reader
 	// Live reads from the API server, for decisions that an old cache would spoil.
 	Live client.Reader
 	// Recorder publishes events.

@@ -61,7 +61,7 @@ func secretMetadata(namespace, name string) *metav1.PartialObjectMetadata {
 func (r *Reconciler) auth(ctx context.Context, cluster *v1alpha1.ValkeyCluster) (objects.Passwords, error) {
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: objects.AuthSecretName(cluster.Name)}
 	meta := secretMetadata(key.Namespace, key.Name)
-	if err := r.Client.Get(ctx, key, meta); err == nil {
+	if err := r.Metadata.Get(ctx, key, meta); err == nil {
 		if p, ok := r.creds.get(cluster.UID, meta.ResourceVersion); ok {
 			return p, nil
 		}

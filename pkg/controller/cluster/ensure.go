@@ -49,7 +49,11 @@ func (r *Reconciler) ensure(ctx context.Context, o *observation) error {
 // existing reads an object of the cluster. It returns false if there is none,
 // and an error if the name belongs to somebody else.
 func (r *Reconciler) existing(ctx context.Context, o *observation, obj client.Object) (bool, error) {
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	var reader client.Reader = r.Client
+	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		reader = r.Metadata
+	}
+	err := reader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

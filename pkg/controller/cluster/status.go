@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -27,7 +28,14 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcom
 	}
 	before := o.cluster.DeepCopy()
 	o.cluster.Status = next
-	if err := r.Client.Status().Patch(ctx, o.cluster, client.MergeFrom(before)); err != nil {
+	// The lock keeps a pass that started from an old cache from saying everything a
+	// second time, in the status and in events.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Status().Patch(ctx, o.cluster, patch)
+	if apierrors.IsConflict(err) {
+		return true, nil
+	}
+	if err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("update status: %w", err))
 	}
 	r.announce(o, before.Status, next)
