@@ -101,7 +101,7 @@ func TestAConfigChangeIsAppliedLiveOrRolls(t *testing.T) {
 	t.Logf("six nodes rolled in %s", time.Since(begin).Round(100*time.Millisecond))
 	s.WaitFormed("c", 3, 1)
 	s.WantKeys("c", keys)
-	if err := births.Want(12); err != nil {
+	if err := births.Want(6); err != nil {
 		t.Error(err)
 	}
 	for _, p := range s.Pods("c") {
