@@ -229,6 +229,7 @@ func TestAServersLastWordsAreReported(t *testing.T) {
 		want  string
 	}{
 		{corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "a\nBad directive\n"}, "container ended with exit code 1: Bad directive"},
+		{corev1.ContainerStateTerminated{ExitCode: 1, Message: "*** FATAL ***\n>>> 'maxmemory-policy x'\nno such policy\n\n"}, "container ended with exit code 1: >>> 'maxmemory-policy x' no such policy"},
 		{corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}, "container ended with exit code 137, OOMKilled"},
 	} {
 		if got := terminated(&c.state); got != c.want {
