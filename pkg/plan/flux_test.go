@@ -217,3 +217,70 @@ func TestAnEditDuringCreationTakesNoNodeThatRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestALastCopyThatWasToLeaveIsTakenBack(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	replica := w.replicasOf(1)[0]
+	w.State.Target.ReplicasPerShard = 0
+	w.primaryOf(1).Pod = plan.PodTerminated
+	s := w.Observe()
+	w.node(replica.Name).Lifecycle = v1alpha1.LifecycleLeaving
+	if a := only(t, plan.Next(s)); a.Kind != plan.Activate || a.Node != replica.Name {
+		t.Errorf("want %s to stay, got %+v", replica.Name, a)
+	}
+}
+
+func TestAReplicaOfANewShardWhosePrimaryDiedBeforeItHadSlotsGivesWay(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.settle()
+	first, last := w.primaryOf(0), w.primaryOf(1)
+	replica := w.replicasOf(1)[0]
+	w.Servers[first.Name].Slots, w.Servers[last.Name].Slots = slots.All(), slots.Set{}
+	w.State.Recorded = nil
+	last.Pod = plan.PodTerminated
+	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.DeleteNode || a.Node != replica.Name {
+		t.Errorf("want the copy of nothing to go, got %+v", a)
+	}
+}
+
+func TestOfTwoGoodNodesInOnePositionOneLeaves(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.settle()
+	double := w.replicasOf(1)[0].Position
+	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-twin", Position: double, Reason: "a roll that was taken back"})
+	twin := w.node("c-twin")
+	var left []string
+	for range 20 {
+		d := plan.Next(w.Observe())
+		if d.Complete {
+			break
+		}
+		for _, a := range d.Actions {
+			if a.Kind == plan.Leave {
+				left = append(left, a.Node)
+			}
+			w.do(a)
+		}
+	}
+	if len(left) != 1 || w.primaryOf(1).Name == left[0] {
+		t.Errorf("nodes %v left of two in position %v, one of them %s", left, double, twin.Name)
+	}
+	w.check(2, 1)
+}
+
+// A scale-in that was taken back may leave one node of a shard whose primary is
+// leaving already.
+func TestAReplicaOfANodeThatLeavesIsGivenToTheNewPrimaryOfItsShard(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.settle()
+	first, last, replica := w.primaryOf(0), w.primaryOf(1), w.replicasOf(1)[0].Name
+	w.Servers[first.Name].Slots, w.Servers[last.Name].Slots = slots.All(), slots.Set{}
+	w.State.Recorded = nil
+	last.Lifecycle = v1alpha1.LifecycleLeaving
+	w.settle()
+	w.check(2, 1)
+	if w.node(replica).Lifecycle != v1alpha1.LifecycleActive {
+		t.Errorf("%s was not kept", replica)
+	}
+}

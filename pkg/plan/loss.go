@@ -86,12 +86,17 @@ func (m *model) surviving(n Node) bool {
 func dropHollow(m *model) ([]Action, string) {
 	var actions []Action
 	for shard := range m.shardCount() {
-		if !m.Creating && m.belonging(shard).Intersect(m.lost).Empty() {
-			continue
+		_, served := m.owner(shard)
+		if served {
+			continue // they are told to follow the owner
 		}
+		owned := m.belonging(shard)
 		for _, n := range m.orphans(shard) {
-			primary, known := m.byNodeID(m.view(n).PrimaryID)
-			if m.surviving(n) || m.Creating && known && !primary.Proven() {
+			gone := m.buried(m.view(n).PrimaryID)
+			if !m.Creating && !owned.Empty() {
+				gone = !owned.Intersect(m.lost).Empty()
+			}
+			if !gone || m.surviving(n) {
 				continue
 			}
 			actions = append(actions, Action{
@@ -101,6 +106,14 @@ func dropHollow(m *model) ([]Action, string) {
 		}
 	}
 	return actions, ""
+}
+
+// buried reports whether a member is known to run no more.
+func (m *model) buried(id string) bool {
+	if n, known := m.byNodeID(id); known {
+		return n.Proven()
+	}
+	return !m.View.Alive(id)
 }
 
 // belonging returns the slots of a shard: those that its nodes own by the word of
@@ -136,7 +149,9 @@ func (m *model) shardCount() int32 {
 // unserved returns the slots that no table gives to a node that answers. While
 // slots change hands source and target may both deny them, for they were not asked
 // at the same moment; others, or they of each other, say who has them.
-func (m *model) unserved() slots.Set {
+func (m *model) unserved() slots.Set { return m.free }
+
+func (m *model) withoutServer() slots.Set {
 	free := slots.All()
 	for _, viewer := range m.reachable() {
 		for id, row := range m.view(viewer).Knows {

@@ -17,7 +17,11 @@ type model struct {
 	State
 	View    topology.View    // of the nodes that are to stay
 	answers []topology.Reply // of those, by name
-	nodes   []Node           // sorted by position
+	// answering are the nodes that answered.
+	answering []Node
+	// free are the slots that no table gives to a node that answers.
+	free    slots.Set
+	nodes   []Node // sorted by position
 	byName  map[string]Node
 	desired []slots.Set // slots of each shard in a new cluster
 	lost    slots.Set   // slots whose data is gone for good
@@ -41,6 +45,12 @@ func newModel(s State) *model {
 	m.View = topology.Merge(replies)
 	slices.SortFunc(replies, func(a, b topology.Reply) int { return cmp.Compare(a.Node, b.Node) })
 	m.answers = replies
+	for _, n := range m.nodes {
+		if v, ok := m.View.Nodes[n.Name]; ok && v.Reachable {
+			m.answering = append(m.answering, n)
+		}
+	}
+	m.free = m.withoutServer()
 	m.desired = slots.Split(int(s.Target.Shards))
 	for shard := range m.shardCount() {
 		if gone, waiting := m.lostSlots(shard); waiting == "" || s.LossAccepted {
@@ -69,15 +79,7 @@ func (m *model) live() []Node {
 
 // reachable returns the nodes that answered. Dead ones are never among them: a
 // terminating pod gets no command.
-func (m *model) reachable() []Node {
-	var out []Node
-	for _, n := range m.nodes {
-		if v, ok := m.View.Nodes[n.Name]; ok && v.Reachable {
-			out = append(out, n)
-		}
-	}
-	return out
-}
+func (m *model) reachable() []Node { return m.answering }
 
 // view returns what was seen of a node that answered.
 func (m *model) view(n Node) *topology.NodeView { return m.View.Nodes[n.Name] }
@@ -113,10 +115,13 @@ func (m *model) designated(shard int32) (Node, bool) {
 		}
 		if v := m.view(n); v != nil && v.Reachable && v.Role == topology.RoleReplica {
 			p, ok := m.View.ByID(v.PrimaryID)
-			if !ok || m.byName[p.Node].Position.Shard != shard {
-				return Node{}, false
+			switch {
+			case ok && m.byName[p.Node].Position.Shard == shard:
+				return m.byName[p.Node], true
+			case m.View.Owners[v.PrimaryID].Empty():
+				continue // a copy of nothing, which is to follow another
 			}
-			return m.byName[p.Node], true
+			return Node{}, false
 		}
 		if !found {
 			first, found = n, true

@@ -81,25 +81,40 @@ func (m *model) shards() ([]slots.Set, []Node) {
 }
 
 // recall takes back a node that was to leave and that has become the only one to
-// serve some slots: a primary that was told to stop may have chosen it as its heir.
+// have some slots: a primary that was told to stop may have chosen it as its heir,
+// or died when it was the last that followed.
 func recall(m *model) ([]Action, string) {
 	var actions []Action
+	unserved := m.unserved()
 	for _, reply := range m.State.Replies {
 		n, known := m.byName[reply.Node]
-		if !known || n.Dead() || n.Lifecycle != v1alpha1.LifecycleLeaving || reply.Err != nil {
-			continue
-		}
 		self, ok := reply.Self()
-		if !ok || self.Role != topology.RolePrimary || self.Slots.Intersect(m.unserved()).Empty() {
+		if !known || !ok || reply.Err != nil || n.Dead() || n.Lifecycle != v1alpha1.LifecycleLeaving {
 			continue
 		}
-		actions = append(actions, Action{
-			Kind: Activate, Node: n.Name, Position: n.Position,
-			Reason: fmt.Sprintf("node %s was to leave, but is the only one that serves slots %s", n.Name, self.Slots),
-		})
+		owned := self.Slots
+		if self.Role == topology.RoleReplica && reply.Replication.HasCopy() {
+			owned = slotsOf(reply, self.PrimaryID)
+		}
+		if last := owned.Intersect(unserved); !last.Empty() && !slices.ContainsFunc(m.orphans(n.Position.Shard), m.surviving) {
+			actions = append(actions, Action{
+				Kind: Activate, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s was to leave, but is the only one that has slots %s", n.Name, last),
+			})
+		}
 	}
 	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Node, b.Node) })
 	return actions, ""
+}
+
+// slotsOf returns the slots of a member in the table of a node.
+func slotsOf(reply topology.Reply, id string) slots.Set {
+	for _, row := range reply.Members {
+		if row.ID == id {
+			return row.Slots
+		}
+	}
+	return slots.Set{}
 }
 
 // retireSurplus takes out the nodes that the target has no place for, or that a
@@ -135,7 +150,35 @@ func retireSurplus(m *model) ([]Action, string) {
 	if len(leave) > 0 {
 		return leave, ""
 	}
-	return remove, ""
+	if len(remove) > 0 {
+		return remove, ""
+	}
+	return m.retireDouble()
+}
+
+// retireDouble takes out one of two nodes that have the same position although
+// neither is outdated: a roll that was taken back may leave them.
+func (m *model) retireDouble() ([]Action, string) {
+	keeper := map[Position]Node{}
+	for _, n := range m.live() {
+		v := m.view(n)
+		if n.Lifecycle != v1alpha1.LifecycleActive || n.Outdated != "" || v == nil {
+			continue
+		}
+		kept, double := keeper[n.Position]
+		if !double {
+			keeper[n.Position] = n
+			continue
+		}
+		if v.Role == topology.RolePrimary {
+			n = kept
+		}
+		return []Action{{
+			Kind: Leave, Node: n.Name, Position: n.Position,
+			Reason: fmt.Sprintf("node %s is one more than its position needs", n.Name),
+		}}, ""
+	}
+	return nil, ""
 }
 
 // handOver makes a replica that stays the primary in place of a node that goes.

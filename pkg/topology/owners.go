@@ -93,19 +93,39 @@ func (v View) findDisputed() slots.Set {
 		if len(viewer.Knows) < 2 && len(v.viewers) > 1 {
 			continue
 		}
-		owners := map[string]slots.Set{}
-		for id, m := range viewer.Knows {
-			if !m.Slots.Empty() {
-				owners[id] = m.Slots
-			}
-		}
 		if first == nil {
-			first = owners
-			continue
+			first = viewer.owners()
+		} else if !viewer.agrees(first) {
+			disputed = disputed.Union(differing(first, viewer.owners()))
 		}
-		disputed = disputed.Union(differing(first, owners))
 	}
 	return disputed
+}
+
+// owners are the slots of each member in the node's table.
+func (n *NodeView) owners() map[string]slots.Set {
+	owners := map[string]slots.Set{}
+	for id, m := range n.Knows {
+		if !m.Slots.Empty() {
+			owners[id] = m.Slots
+		}
+	}
+	return owners
+}
+
+// agrees is whether the node's table has just these owners.
+func (n *NodeView) agrees(owners map[string]slots.Set) bool {
+	same := 0
+	for id, m := range n.Knows {
+		if m.Slots.Empty() {
+			continue
+		}
+		if !m.Slots.Equal(owners[id]) {
+			return false
+		}
+		same++
+	}
+	return same == len(owners)
 }
 
 // differing are the slots that don't have the same owner in both maps.

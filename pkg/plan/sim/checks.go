@@ -117,7 +117,7 @@ func (t *truth) majorityFor(s *server) bool {
 // givesAway checks that slots go to an empty node only when no copy of what they
 // held can come back.
 func (t *truth) givesAway(s *server, a plan.Action) {
-	if t.w.wish.lossAccepted {
+	if t.w.wish.lossAccepted || !t.w.api.status.active {
 		return
 	}
 	for _, other := range t.w.servers {

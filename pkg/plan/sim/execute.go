@@ -182,9 +182,9 @@ func (m *manager) recordPod(cached nodeObject) {
 // markInSync sets the readiness gates and notes the servers' IDs.
 func (m *manager) markInSync(o *observation) {
 	for _, n := range o.nodes {
-		v, seen := o.view.Nodes[n.name]
+		r, asked := o.replies[n.name]
 		if p, ok := o.pods[n.name]; ok && p.deleted == never {
-			if want, known := inSync(o.view, n.name); known && p.inSync != want {
+			if want, known := o.inSync(n.name); known && p.inSync != want {
 				if live := m.w.api.pods[n.name]; live != nil && live.serial == p.serial {
 					live.inSync = want
 					m.w.changedPod(n.name)
@@ -196,8 +196,8 @@ func (m *manager) markInSync(o *observation) {
 			continue
 		}
 		id, host := n.nodeID, n.host
-		if seen && v.Reachable {
-			id = v.ID
+		if asked && r.Err == nil {
+			id = r.ID
 		}
 		if p, ok := o.pods[n.name]; ok && p.host != nil {
 			host = p.host
@@ -211,22 +211,25 @@ func (m *manager) markInSync(o *observation) {
 
 // inSync decides the readiness gate of a node, as the controller does; known is
 // false where it stays as it is.
-func inSync(view topology.View, name string) (want, known bool) {
-	v, ok := view.Nodes[name]
-	if !ok || !v.Reachable {
+func (o *observation) inSync(name string) (want, known bool) {
+	r, asked := o.replies[name]
+	self, ok := r.Self()
+	if !asked || !ok || r.Err != nil {
 		return false, false
 	}
-	if v.Role == topology.RolePrimary {
-		return !v.Slots.Empty(), true
+	if self.Role == topology.RolePrimary {
+		return !self.Slots.Empty(), true
 	}
-	if v.Replication.InSync() {
+	if r.Replication.InSync() {
 		return true, true
 	}
-	if v.Replication.SyncInProgress {
+	if r.Replication.SyncInProgress {
 		return false, true
 	}
-	if p, ok := view.ByID(v.PrimaryID); ok && p.Reachable {
-		return false, true
+	for _, other := range o.replies {
+		if other.ID == self.PrimaryID && other.Err == nil {
+			return false, true
+		}
 	}
 	return false, false
 }

@@ -43,18 +43,20 @@ func (s *server) exchange(r *row) {
 	peer := r.peer
 	if !s.w.talks(s, peer) {
 		if !peer.running || !s.w.connected(s, peer) && s.w.now-r.heard > nodeTimeout/2 {
-			r.link = false
+			s.connect(r, false)
 		}
 		return
 	}
-	r.heard, r.link = s.w.now, true
+	r.heard = s.w.now
+	s.connect(r, true)
 	back := peer.row(s.id)
 	if back == nil {
 		peer.stranger(s)
 		s.hear(r, peer)
 		return
 	}
-	back.heard, back.link = s.w.now, true
+	back.heard = s.w.now
+	peer.connect(back, true)
 	news := r.news(s) || back.news(peer)
 	peer.hear(back, s)
 	s.hear(r, peer)

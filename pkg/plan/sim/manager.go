@@ -35,6 +35,7 @@ type manager struct {
 	since        time.Duration
 	what         string
 
+	memo        memo
 	holds       holds
 	failovers   map[int32]time.Duration
 	silentSince map[string]time.Duration
@@ -65,7 +66,7 @@ func (m *manager) start() {
 	}
 	m.arrival = [2]time.Duration{}
 	m.busy, m.wanted = false, false
-	m.since, m.what = m.w.now, ""
+	m.since, m.what, m.memo = m.w.now, "", memo{}
 	m.holds, m.failovers, m.silentSince = holds{}, map[int32]time.Duration{}, map[string]time.Duration{}
 	m.w.say("manager starts")
 	for _, n := range m.w.api.sortedNodes() {
@@ -135,7 +136,7 @@ func (m *manager) watch(kind objectKind, name string) {
 			delete(m.pods, name)
 		}
 		m.reconcileNode(name)
-		m.wake(5 * time.Millisecond)
+		m.wake(30 * time.Millisecond)
 	})
 }
 
@@ -159,7 +160,15 @@ func (m *manager) pass() {
 	m.busy, m.wanted = true, false
 	m.w.stats.passes++
 	m.observe(false, func(o *observation) {
+		found := m.fingerprint(o)
+		if m.memo.idle && m.memo.found == found && m.w.opt.Hooks.Next == nil {
+			m.w.stats.spared++
+			m.lastAt = m.w.now
+			m.rest(m.memo.decision, false, nil)
+			return
+		}
 		d := m.next(o)
+		m.memo.found, m.memo.decision, m.memo.idle = found, d, len(d.Actions) == 0
 		if !needsFreshView(d) {
 			m.act(o, d)
 			return
@@ -245,10 +254,19 @@ func (m *manager) tell(d plan.Decision) {
 	m.last, m.lastAt = d, m.w.now
 }
 
-// finish writes status and gates, and plans the next look.
+// finish writes status and gates.
 func (m *manager) finish(o *observation, d plan.Decision, acted bool, failed error) {
-	m.markInSync(o)
 	changed := m.writeStatus(o, d, failed)
+	if found := m.fingerprint(o); found != m.memo.written {
+		m.memo.written = found
+		m.markInSync(o)
+		m.w.api.status.recorded = plan.Records(m.state(o))
+	}
+	m.rest(d, changed || acted, failed)
+}
+
+// rest plans the next look.
+func (m *manager) rest(d plan.Decision, acted bool, failed error) {
 	m.busy = false
 	what := d.Waiting
 	if len(d.Actions) > 0 {
@@ -263,7 +281,7 @@ func (m *manager) finish(o *observation, d plan.Decision, acted bool, failed err
 	}
 	next := min(max((m.w.now-m.since)/10, fastest), slowest)
 	switch {
-	case failed == nil && (changed || acted):
+	case failed == nil && acted:
 		next = fastest
 	case what == "":
 		next = slowest
@@ -279,7 +297,6 @@ func (m *manager) finish(o *observation, d plan.Decision, acted bool, failed err
 func (m *manager) writeStatus(o *observation, d plan.Decision, failed error) bool {
 	s := &m.w.api.status
 	before, had := s.active, s.target
-	s.recorded = plan.Records(m.state(o))
 	if d.Complete && failed == nil {
 		s.active, s.target = true, nil
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
@@ -18,8 +17,8 @@ type observation struct {
 	nodes    []nodeObject
 	pods     map[string]podObject
 	replies  map[string]topology.Reply
-	asked    []string // names in the order in which they were asked
-	view     topology.View
+	asked    []string          // names in the order in which they were asked
+	versions map[string]uint64 // of the servers' tables when they were asked
 	target   v1alpha1.TargetTopology
 	creating bool
 	planned  []plan.Node
@@ -29,7 +28,7 @@ type observation struct {
 // observe reads the objects from the cache, or live, and asks every server that
 // has an address. Then it goes on.
 func (m *manager) observe(live bool, then func(*observation)) {
-	o := &observation{pods: map[string]podObject{}, replies: map[string]topology.Reply{}}
+	o := &observation{pods: map[string]podObject{}, replies: map[string]topology.Reply{}, versions: map[string]uint64{}}
 	if live {
 		for _, n := range m.w.api.sortedNodes() {
 			o.nodes = append(o.nodes, *n)
@@ -92,7 +91,7 @@ func (m *manager) ask(o *observation, name string, done func()) {
 				fail(m.latency(), errors.New("read: connection reset by peer"))
 				return
 			}
-			o.replies[name] = s.reply()
+			o.replies[name], o.versions[name] = s.reply(), s.version
 			done()
 		})
 	}
@@ -118,12 +117,11 @@ func (m *manager) recordedID(o *observation, name string) string {
 
 // complete derives the rest of an observation, as the controller does.
 func (m *manager) complete(o *observation) {
-	replies := make([]topology.Reply, 0, len(o.asked))
+	assigned := false
 	for _, name := range o.asked {
-		replies = append(replies, o.replies[name])
+		assigned = assigned || o.replies[name].Info.SlotsAssigned > 0
 	}
-	o.view = topology.Merge(replies)
-	o.target, o.creating = m.target(o.view.UnassignedSlots().Len() < slots.Count)
+	o.target, o.creating = m.target(assigned)
 	m.noteSilence(o)
 	for _, n := range o.nodes {
 		o.planned = append(o.planned, m.planNode(o, n))

@@ -60,8 +60,9 @@ type server struct {
 	currentEpoch uint64
 	lastVote     uint64
 	blacklist    map[string]time.Duration
-	// version counts changes of what others have to learn.
-	version uint64
+	// version counts changes of the table; table is what it looked like at tableOf.
+	version, tableOf uint64
+	table            []topology.Member
 
 	ok       bool
 	minority time.Duration // when it last saw a minority
@@ -176,6 +177,14 @@ func (s *server) unlearn(id string) {
 
 func (s *server) changed() { s.version++ }
 
+// connect notes whether there is a connection to a member.
+func (s *server) connect(r *row, up bool) {
+	if r.link != up {
+		r.link = up
+		s.changed()
+	}
+}
+
 func (s *server) isReplica() bool { return !s.self.primary }
 
 // votes reports whether a row is a primary with slots, which are those that count
@@ -281,7 +290,7 @@ func (s *server) hangUp() {
 			continue
 		}
 		if r := other.row(s.id); r != nil {
-			r.link = false
+			other.connect(r, false)
 		}
 		if other.repl.from == s {
 			other.dropLink()
@@ -294,10 +303,9 @@ func (s *server) hangUp() {
 func (s *server) reply() topology.Reply {
 	w := s.w
 	r := topology.Reply{Node: s.name, PodIP: s.ip, ID: s.id, Keys: int64(s.data.len()), Migrations: s.migrations()}
-	r.Members = make([]topology.Member, 0, len(s.rows))
+	r.Members = s.members()
 	assigned := 0
 	for _, row := range s.rows {
-		r.Members = append(r.Members, s.member(row))
 		assigned += row.slots.Len()
 	}
 	state := "fail"
@@ -322,6 +330,19 @@ func (s *server) reply() topology.Reply {
 		}
 	}
 	return r
+}
+
+// members is the server's table. Who reads it changes nothing in it, so that it is
+// made anew only when something has changed.
+func (s *server) members() []topology.Member {
+	if s.table != nil && s.tableOf == s.version {
+		return s.table
+	}
+	s.table, s.tableOf = make([]topology.Member, 0, len(s.rows)), s.version
+	for _, row := range s.rows {
+		s.table = append(s.table, s.member(row))
+	}
+	return s.table
 }
 
 func (s *server) member(r *row) topology.Member {

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Stats counts what happened in a run, or in many.
 type Stats struct {
@@ -11,7 +14,7 @@ type Stats struct {
 	Virtual time.Duration
 	// writes that were acknowledged, tries that were not, and writes that a fault
 	// may have taken.
-	writes, failedWrites, excused, passes int
+	writes, failedWrites, excused, passes, spared int
 	// Runs that were added up.
 	Runs int
 }
@@ -33,5 +36,12 @@ func (s *Stats) Add(other Stats) {
 	s.failedWrites += other.failedWrites
 	s.excused += other.excused
 	s.passes += other.passes
+	s.spared += other.spared
 	s.Runs += other.Runs
+}
+
+// Summary is one line about the amounts.
+func (s *Stats) Summary() string {
+	return fmt.Sprintf("%d schedules, %s of virtual time, %d passes of the manager (%d found what the last one found), %d writes acknowledged, %d refused, %d excused by faults",
+		s.Runs, s.Virtual.Round(time.Second), s.passes, s.spared, s.writes, s.failedWrites, s.excused)
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ func main() {
 	trace := flag.Bool("trace", false, "print what happens")
 	keep := flag.Bool("keep-going", false, "go on after a failure")
 	flag.Parse()
+	debug.SetGCPercent(400) // much garbage, little that lives
 	if *seed != 0 {
 		replay(*seed, *trace)
 		return
@@ -58,8 +60,7 @@ func replay(seed uint64, trace bool) {
 }
 
 func report(stats sim.Stats, took time.Duration) {
-	fmt.Printf("%d schedules in %s (%.0f a second), %s of virtual time\n", stats.Runs, took.Round(time.Second),
-		float64(stats.Runs)/took.Seconds(), stats.Virtual.Round(time.Minute))
+	fmt.Printf("%s; %.0f schedules a second\n", stats.Summary(), float64(stats.Runs)/took.Seconds())
 	names := make([]string, 0, len(stats.Counts))
 	for name := range stats.Counts {
 		names = append(names, name)
