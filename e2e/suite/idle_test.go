@@ -92,11 +92,12 @@ func wantLeaseOnly(t *testing.T, audit *harness.AuditLog, mark harness.Mark, spa
 	leases := 0
 	reads := map[string]int{}
 	for _, entry := range entries {
-		if entry.ObjectRef != nil && entry.ObjectRef.Resource == "leases" {
+		switch {
+		case entry.ObjectRef != nil && entry.ObjectRef.Resource == "leases":
 			leases++
-		} else if entry.Writes() {
+		case entry.Writes():
 			t.Errorf("the idle manager wrote: %s", entry)
-		} else if entry.ObjectRef != nil {
+		case entry.ObjectRef != nil:
 			reads[entry.Verb+" "+entry.ObjectRef.Resource]++
 		}
 	}

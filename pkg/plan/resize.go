@@ -86,7 +86,7 @@ func (m *model) shards() ([]slots.Set, []Node) {
 func recall(m *model) ([]Action, string) {
 	var actions []Action
 	unserved := m.unserved()
-	for _, reply := range m.State.Replies {
+	for _, reply := range m.Replies {
 		n, known := m.byName[reply.Node]
 		self, ok := reply.Self()
 		if !known || !ok || reply.Err != nil || n.Dead() || n.Lifecycle != v1alpha1.LifecycleLeaving {

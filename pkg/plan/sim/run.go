@@ -139,7 +139,8 @@ func (w *world) namedHung() string {
 		if !ok {
 			continue
 		}
-		if all++; s.hung {
+		all++
+		if s.hung {
 			hung++
 			if strings.Contains(w.m.last.Waiting, n.name) {
 				name = n.name
