@@ -78,11 +78,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.markInSync(ctx, o); err != nil && out.failed == nil {
 		out.failed = err
 	}
-	changed, err := r.writeStatus(ctx, o, out)
+	outran, err := r.writeStatus(ctx, o, out)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	next := r.pace.next(req.NamespacedName, out.fingerprint(), out.failed == nil && (changed || out.acted), time.Now())
+	acted := out.failed == nil && out.acted
+	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
 	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
 	return ctrl.Result{RequeueAfter: next}, nil
 }
@@ -109,16 +110,14 @@ type problem struct {
 	reason, message string
 }
 
-func (out outcome) fingerprint() string {
-	if out.failed != nil {
-		return "failed: " + out.failed.Error()
-	}
+// waiting reports whether something is still to come that only another look shows.
+func (out outcome) waiting() bool {
 	for _, a := range out.answers {
 		if a.State == requestRunning {
-			return a.Verb + " " + a.Message
+			return true
 		}
 	}
-	return out.summary()
+	return out.summary() != ""
 }
 
 // decide makes sure of the cluster's own objects, plans, and acts once.

@@ -239,7 +239,7 @@ func (r *Reconciler) noteDeaths(o *observation) {
 			wait := r.holds.remaining(key, n.Position, o.now)
 			o.holds[n.Position] = plan.Hold{
 				Remaining: wait,
-				Reason:    fmt.Sprintf("node %s died before it joined (%s); another is made in %s", n.Name, n.Detail, wait.Round(time.Second)),
+				Reason:    fmt.Sprintf("node %s died before it joined (%s); another is made at %s", n.Name, n.Detail, o.now.Add(wait).UTC().Format("15:04:05 MST")),
 			}
 		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead():
 			r.holds.joined(key, n.Position)

@@ -20,7 +20,8 @@ import (
 )
 
 // writeStatus writes the status if it differs from what is there, and publishes
-// an event for what changed. It reports whether it wrote.
+// an event for what changed. It reports whether it was outrun: the cache that the
+// pass started from was old, or somebody else wrote.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcome) (bool, error) {
 	next := r.nextStatus(o, out)
 	if equality.Semantic.DeepEqual(o.cluster.Status, next) {
@@ -39,7 +40,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcom
 		return false, client.IgnoreNotFound(fmt.Errorf("update status: %w", err))
 	}
 	r.announce(o, before.Status, next)
-	return true, nil
+	return false, nil
 }
 
 // nextStatus computes the whole status from what was seen and done.
