@@ -158,6 +158,8 @@ func (r *Reconciler) announce(o *observation, before, after v1alpha1.ValkeyClust
 // always, the end of trouble too, progress never.
 func noteworthy(was *metav1.Condition, now metav1.Condition) (string, bool) {
 	switch now.Type {
+	case v1alpha1.ConditionDataLoss:
+		return corev1.EventTypeWarning, now.Status == metav1.ConditionTrue
 	case v1alpha1.ConditionConfigResolved, v1alpha1.ConditionTLSReady:
 		if now.Status == metav1.ConditionFalse || now.Reason == v1alpha1.ReasonTLSExpiring {
 			return corev1.EventTypeWarning, was == nil || was.Reason != now.Reason || was.Status != now.Status || now.Status == metav1.ConditionFalse

@@ -101,7 +101,7 @@ type outcome struct {
 	refused []settings.Problem
 	// answers to requests, by verb.
 	answers map[string]v1alpha1.RequestStatus
-	// lost says which slots lost their data in this pass.
+	// lost says which slots are about to be given up.
 	lost string
 }
 
@@ -154,13 +154,11 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		out.acted = true
 		return out // the snapshot is written down before the first step towards it
 	}
-	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
-	for _, a := range out.decision.Actions {
-		if a.Kind == plan.ReplaceLost && out.failed == nil {
-			out.lost = a.Reason
-			r.warn(o, v1alpha1.ReasonDataLoss, "%s", a.Reason)
-		}
+	if out.lost = o.unreportedLoss(out.decision.Actions); out.lost != "" {
+		out.acted = true
+		return out // a loss is written down before its traces go
 	}
+	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
 	return out
 }
 
@@ -209,8 +207,4 @@ func (r *Reconciler) event(o *observation, kind, reason, format string, args ...
 
 func (r *Reconciler) normal(o *observation, reason, format string, args ...any) {
 	r.event(o, corev1.EventTypeNormal, reason, format, args...)
-}
-
-func (r *Reconciler) warn(o *observation, reason, format string, args ...any) {
-	r.event(o, corev1.EventTypeWarning, reason, format, args...)
 }

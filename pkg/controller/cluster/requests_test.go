@@ -122,6 +122,26 @@ func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
 	}
 }
 
+func TestALossIsReportedBeforeItsTracesGo(t *testing.T) {
+	o := healthy()
+	actions := []plan.Action{{Kind: plan.Forget, Reason: "x"}, {Kind: plan.ReplaceLost, Reason: "no copy of shard 1 is left"}}
+	lost := o.unreportedLoss(actions)
+	if lost != "no copy of shard 1 is left" {
+		t.Fatalf("unreported %q", lost)
+	}
+	o.cluster.Status = statusOf(o, outcome{lost: lost})
+	if again := o.unreportedLoss(actions); again != "" {
+		t.Errorf("reported once more: %q", again)
+	}
+	actions[1].Reason = "no copy of shard 2 is left"
+	second := o.unreportedLoss(actions)
+	o.cluster.Status = statusOf(o, outcome{lost: second})
+	c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss)
+	if c == nil || !strings.Contains(c.Message, "shard 1") || !strings.Contains(c.Message, "shard 2") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
 func TestAnUnknownRequestIsRefused(t *testing.T) {
 	o := healthy().ask("dance", "id")
 	s := statusOf(o, outcome{decision: plan.Decision{Complete: true}})
