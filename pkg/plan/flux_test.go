@@ -284,3 +284,20 @@ func TestAReplicaOfANodeThatLeavesIsGivenToTheNewPrimaryOfItsShard(t *testing.T)
 		t.Errorf("%s was not kept", replica)
 	}
 }
+
+func TestAMemberIsNotForgottenWhileSlotsAreOnTheirWayToIt(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	first, last := w.primaryOf(0), w.primaryOf(2)
+	w.Servers[first.Name].Slots = w.Servers[first.Name].Slots.Union(w.Servers[last.Name].Slots)
+	w.Servers[last.Name].Slots = slots.Set{}
+	last.Lifecycle = v1alpha1.LifecycleLeaving
+	s := w.Observe()
+	answer(t, s, first.Name).Migrations = []topology.Migration{{Export: true, SourceID: w.Servers[first.Name].ID,
+		TargetID: w.Servers[last.Name].ID, Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting"}}
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Forget {
+			t.Error(a.Reason)
+		}
+	}
+}

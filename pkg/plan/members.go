@@ -209,11 +209,14 @@ func (m *model) alive() (ids map[string]bool, known bool) {
 }
 
 // needed reports whether some node still counts on a member: a replica follows it,
-// or it owns slots. In a cluster that never was complete slots alone are no
+// slots are on their way from it or to it, or it owns some. In a cluster that never was complete slots alone are no
 // reason, they are handed out again; nor are they in a shard that is lost for good,
 // or when a node that answers claims them: it was given them in its place, but has
 // not been able to tell everybody.
 func (m *model) needed(id string) bool {
+	if giving, taking, _ := m.migrating(); giving[id] || taking[id] {
+		return true
+	}
 	given := m.lost
 	for _, n := range m.reachable() {
 		given = given.Union(m.view(n).Knows[m.view(n).ID].Slots)

@@ -185,6 +185,20 @@ type Decision struct {
 	Complete bool
 }
 
+// NeedsLiveView reports whether the actions would do harm if they were decided from
+// a cache that is behind: on what makes, deletes or forgets nodes, and on what gives
+// slots to one that may be about to leave, the planner is asked again with objects
+// from the API server itself.
+func (d Decision) NeedsLiveView() bool {
+	for _, a := range d.Actions {
+		switch a.Kind {
+		case CreateNode, DeleteNode, Forget, Leave, MoveSlots, ReplaceLost, AssignSlots:
+			return true
+		}
+	}
+	return false
+}
+
 // step is one rule: it returns actions, or what blocks all later rules.
 type step func(*model) ([]Action, string)
 

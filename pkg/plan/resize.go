@@ -13,9 +13,6 @@ import (
 // rebalance moves slots between the shards until those that stay own all of them
 // evenly and those that go own none, with as few slots moved as possible.
 func rebalance(m *model) ([]Action, string) {
-	if m.Creating {
-		return nil, ""
-	}
 	if missing := m.unowned(); !missing.Empty() {
 		return nil, fmt.Sprintf("slots %s have no owner that answers; no slots are moved", missing)
 	}

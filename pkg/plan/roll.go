@@ -13,6 +13,9 @@ import (
 // shard. It comes after everything else, so it goes on only while the whole
 // cluster is well; a replacement that does not come up stops it at the first pod.
 func roll(m *model) ([]Action, string) {
+	if m.Creating {
+		return nil, "" // first it becomes what was wished at the beginning
+	}
 	for shard := range m.Target.Shards {
 		var primary Node
 		for _, n := range m.live() {

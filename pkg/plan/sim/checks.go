@@ -8,6 +8,7 @@ import (
 
 // decided checks a decision against what the planner was told.
 func (t *truth) decided(o *observation, d plan.Decision) {
+	t.replicas = int(min(t.w.wish.replicas, o.target.ReplicasPerShard))
 	known := map[string]plan.Node{}
 	for _, n := range o.planned {
 		known[n.Name] = n
@@ -44,6 +45,10 @@ func (t *truth) about(o *observation, a plan.Action) {
 	case plan.AssignSlots, plan.ReplaceLost:
 		if s != nil && s.running {
 			t.givesAway(s, a)
+		}
+	case plan.Replicate:
+		if s != nil && s.running && !s.isReplica() && (!s.self.slots.Empty() || s.data.len() > 0) {
+			t.violation("no replica of what has data", "%s is told to follow %s", s, short(a.TargetID))
 		}
 	case plan.DeleteNode:
 		t.deletes(a)
@@ -121,7 +126,7 @@ func (t *truth) givesAway(s *server, a plan.Action) {
 		return
 	}
 	for _, other := range t.w.servers {
-		if other == s || !other.running || !other.whole || other.writtenOff || other.retired {
+		if other == s || !other.running || !other.whole || t.givenUp(other) {
 			continue
 		}
 		if held := other.claims().Intersect(a.Slots); !held.Empty() {
@@ -134,12 +139,20 @@ func (t *truth) givesAway(s *server, a plan.Action) {
 			continue
 		}
 		for _, other := range t.w.servers {
-			if other != s && other.running && !other.writtenOff && !other.retired && other.data.has(id) && !s.data.has(id) {
+			if other != s && other.running && !t.givenUp(other) && other.data.has(id) && !s.data.has(id) {
 				t.violation("no slots to an empty node while a copy lives", "%s gets slot %d, write %d of which %s holds", s, wr.slot, id, other)
 				return
 			}
 		}
 	}
+}
+
+// givenUp reports whether nobody counts on a server any more: its node is gone, or
+// somebody said that it runs no more.
+func (t *truth) givenUp(s *server) bool {
+	n := t.w.api.nodes[s.name]
+	p := t.w.api.pods[s.name]
+	return s.writtenOff || s.retired || n == nil || p != nil && p.process == s && p.owner != n.uid
 }
 
 // claims are the slots that a server owns or has a copy of, by its own table.

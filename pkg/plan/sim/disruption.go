@@ -48,7 +48,7 @@ func (t *truth) intact(shard int32) bool {
 			primaries++
 		}
 	}
-	return primaries == 1 && len(copies) > int(t.w.wish.replicas)
+	return primaries == 1 && len(copies) > t.replicas
 }
 
 // disrupts notes that the manager takes a copy or a primary away that works, and
@@ -56,7 +56,8 @@ func (t *truth) intact(shard int32) bool {
 func (t *truth) disrupts(shard int32, what string) {
 	var before []int32
 	for other := range t.disrupted {
-		if other >= t.w.wish.shards || t.intact(other) {
+		together := t.disrupted[other] == t.w.stats.passes
+		if !together && (other >= t.w.wish.shards || t.intact(other)) {
 			delete(t.disrupted, other)
 		} else if other != shard {
 			before = append(before, other)
@@ -66,7 +67,7 @@ func (t *truth) disrupts(shard int32, what string) {
 		slices.Sort(before)
 		t.violation("one shard at a time", "%s disrupts shard %d while shard %d is not intact", what, shard, before[0])
 	}
-	t.disrupted[shard] = true
+	t.disrupted[shard] = t.w.stats.passes
 }
 
 // handsOver checks a failover from a primary that works.
@@ -96,8 +97,8 @@ func (t *truth) leaves(o *observation, a plan.Action) {
 	}
 	t.disrupts(shard, "taking out "+a.Node)
 	others := slices.DeleteFunc(t.copies(shard), func(c *server) bool { return c == s })
-	if want := min(t.w.wish.replicas, o.target.ReplicasPerShard) + 1; len(others) < int(want) && t.calm() {
-		t.violation("copies in a roll", "%s leaves, and shard %d has %d copies, want %d", s, shard, len(others), want)
+	if len(others) <= t.replicas && t.calm() {
+		t.violation("copies in a roll", "%s leaves, and shard %d has %d copies, want %d", s, shard, len(others), t.replicas+1)
 	}
 }
 
@@ -105,7 +106,7 @@ func (t *truth) leaves(o *observation, a plan.Action) {
 func (t *truth) deletes(a plan.Action) {
 	s, ok := t.w.process(a.Node)
 	n := t.w.api.nodes[a.Node]
-	if !ok || n == nil || s.hung || s.host.isolated() || !t.w.api.status.active {
+	if !ok || n == nil || s.hung || s.host.isolated() || !t.w.api.status.active || s.changedReach > 0 && t.w.now-s.changedReach < nodeTimeout {
 		return
 	}
 	if !t.w.managerReaches(s) && t.w.now-s.changedReach > time.Minute {

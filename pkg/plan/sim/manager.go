@@ -169,7 +169,7 @@ func (m *manager) pass() {
 		}
 		d := m.next(o)
 		m.memo.found, m.memo.decision, m.memo.idle = found, d, len(d.Actions) == 0
-		if !needsFreshView(d) {
+		if !d.NeedsLiveView() {
 			m.act(o, d)
 			return
 		}
@@ -184,18 +184,6 @@ func (m *manager) next(o *observation) plan.Decision {
 		return f(state)
 	}
 	return plan.Next(state)
-}
-
-// needsFreshView reports whether a decision would do harm if it came from a cache
-// that is behind.
-func needsFreshView(d plan.Decision) bool {
-	for _, a := range d.Actions {
-		switch a.Kind {
-		case plan.CreateNode, plan.DeleteNode, plan.Forget:
-			return true
-		}
-	}
-	return false
 }
 
 // act carries out the actions of a decision, all at once, each at its own pace.

@@ -126,13 +126,15 @@ func (s *server) granted(j *migration) {
 	t.broadcast()
 }
 
-// migrateCron gives up jobs whose other end is silent for too long.
+// migrateCron gives up jobs whose other end is silent for too long. Source and
+// target each look for themselves.
 func (s *server) migrateCron() {
 	for _, j := range s.jobs {
-		if j.done() || j.source != s {
-			continue
+		other := j.target
+		if other == s {
+			other = j.source
 		}
-		if s.w.talks(s, j.target) {
+		if j.done() || s.w.talks(s, other) {
 			j.unheard = never
 			continue
 		}

@@ -119,7 +119,7 @@ func (m *manager) recordedID(o *observation, name string) string {
 func (m *manager) complete(o *observation) {
 	assigned := false
 	for _, name := range o.asked {
-		assigned = assigned || o.replies[name].Info.SlotsAssigned > 0
+		assigned = assigned || o.replies[name].Info.SlotsAssigned > 0 || o.replies[name].Err != nil
 	}
 	o.target, o.creating = m.target(assigned)
 	m.noteSilence(o)
@@ -129,7 +129,8 @@ func (m *manager) complete(o *observation) {
 	m.noteDeaths(o)
 }
 
-// target is the shape to work towards.
+// target is the shape to work towards. Slots count as assigned while somebody who
+// may have them does not answer.
 func (m *manager) target(assigned bool) (v1alpha1.TargetTopology, bool) {
 	status := &m.w.api.status
 	if !status.active && assigned && status.target != nil {

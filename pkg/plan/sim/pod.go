@@ -163,19 +163,25 @@ func (w *world) stopPod(p *podObject) {
 	case p.process == nil || !p.process.running:
 		w.removeWhenStopped(p)
 	default:
-		s := p.process
-		w.after(preStop, func() {
-			if !p.host.isolated() {
-				s.sigterm()
-			}
-		})
-		w.after(grace, func() {
-			if s.running && !p.host.isolated() {
+		w.onHost(p, preStop, p.process.sigterm)
+		w.onHost(p, grace, func() {
+			if p.process.running {
 				w.say("pod %s does not stop and is killed", p.name)
-				s.kill("killed at the end of its grace period")
+				p.process.kill("killed at the end of its grace period")
 			}
 		})
 	}
+}
+
+// onHost lets the kubelet do something to a pod later, once its host works.
+func (w *world) onHost(p *podObject, d time.Duration, f func()) {
+	w.after(d, func() {
+		if p.host.isolated() {
+			w.onHost(p, time.Second, f)
+			return
+		}
+		f()
+	})
 }
 
 // removeWhenStopped removes a deleted pod whose container has ended.
@@ -213,7 +219,11 @@ func (w *world) cleanUp(p *podObject) {
 	if p.process == nil || !p.process.running {
 		return
 	}
-	w.after(w.between(10*time.Millisecond, 2*time.Second), func() {
+	most := 2 * time.Second
+	if w.chance(0.3) {
+		most = 25 * time.Second // a kubelet that has much to do
+	}
+	w.after(w.between(10*time.Millisecond, most), func() {
 		switch {
 		case !p.process.running:
 		case p.host.isolated():

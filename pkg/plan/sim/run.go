@@ -17,8 +17,10 @@ const patience = 20 * time.Minute
 // Result of a run.
 type Result struct {
 	Seed uint64
-	// Err says which check failed; nil if none did.
-	Err   error
+	// Err says which check failed and how; nil if none did.
+	Err error
+	// Check is the name of the check that failed.
+	Check string
 	Stats Stats
 }
 
@@ -36,7 +38,7 @@ func Run(seed uint64, opt Options) Result {
 		}
 	}
 	w.stats.Virtual = w.now
-	r := Result{Seed: seed, Err: w.truth.wrong, Stats: w.stats}
+	r := Result{Seed: seed, Err: w.truth.wrong, Check: w.truth.check, Stats: w.stats}
 	if r.Err != nil {
 		r.Err = fmt.Errorf("seed %d: %w", seed, r.Err)
 	}

@@ -2,6 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -44,4 +47,24 @@ func (s *Stats) Add(other Stats) {
 func (s *Stats) Summary() string {
 	return fmt.Sprintf("%d schedules, %s of virtual time, %d passes of the manager (%d found what the last one found), %d writes acknowledged, %d refused, %d excused by faults",
 		s.Runs, s.Virtual.Round(time.Second), s.passes, s.spared, s.writes, s.failedWrites, s.excused)
+}
+
+// Total adds up the counts whose names begin so.
+func (s *Stats) Total(prefix string) int {
+	n := 0
+	for what, count := range s.Counts {
+		if strings.HasPrefix(what, prefix) {
+			n += count
+		}
+	}
+	return n
+}
+
+// Mix lists what happened how often, one line each, by name.
+func (s *Stats) Mix() []string {
+	var lines []string
+	for _, what := range slices.Sorted(maps.Keys(s.Counts)) {
+		lines = append(lines, fmt.Sprintf("%8d  %s", s.Counts[what], what))
+	}
+	return lines
 }

@@ -13,15 +13,19 @@ type truth struct {
 	writes []write
 	// positions of all nodes that ever were, by name.
 	positions map[string]plan.Position
-	// wrong is the first check that failed.
+	// wrong is the first check that failed, check its name.
 	wrong error
+	check string
 	// faulty is whether something happened that may cost copies or writes.
 	faulty bool
 	// faultAt is when somebody or something last disturbed the cluster, never if
 	// nobody did.
 	faultAt time.Duration
-	// disrupted shards are those that the manager is working on.
-	disrupted map[int32]bool
+	// replicas that each shard is to have by what the user and the manager want.
+	replicas int
+	// disrupted shards are those that the manager is working on, each with the pass
+	// that began it.
+	disrupted map[int32]int
 }
 
 // fault notes that something besides the manager disturbs the cluster.
@@ -31,12 +35,13 @@ func (t *truth) fault() { t.faultAt = t.w.now }
 func (t *truth) calm() bool { return t.faultAt == never || t.w.now-t.faultAt > 40*time.Second }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]bool{}}
+	return &truth{w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]int{}}
 }
 
 // violation notes that a check failed. The run ends with the first.
 func (t *truth) violation(check, format string, args ...any) {
 	if t.wrong == nil {
+		t.check = check
 		t.wrong = fmt.Errorf("%s: %s (at %s)", check, fmt.Sprintf(format, args...), t.w.now.Round(time.Millisecond))
 		t.w.say("VIOLATION %v", t.wrong)
 	}

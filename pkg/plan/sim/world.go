@@ -16,6 +16,8 @@ type Hooks struct {
 	Next func(plan.State) plan.Decision
 	// Before changes an action just before it is carried out.
 	Before func(plan.Action) plan.Action
+	// Hasty executors start migrations without asking what is under way.
+	Hasty bool
 }
 
 // Options of a run.

@@ -17,16 +17,21 @@ import (
 	// kubeconfig users may log in by a provider, oidc for example.
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/acknowledge"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/completion"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/create"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/failover"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/pause"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/restart"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/status"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/version"
 )
 
-const long = `Create Valkey clusters and see how they are.
+const long = `Create Valkey clusters, see how they are and what becomes of them, and operate them.
 
 Clusters come from a menu of configs that the platform team publishes. This plugin
 writes and reads custom resources; the manager in the Kubernetes cluster does the
@@ -39,7 +44,10 @@ const example = `  # A cluster of three shards with a replica each
   kubectl valkey status demo
 
   # All clusters
-  kubectl valkey status -A`
+  kubectl valkey status -A
+
+  # What a fourth shard would do
+  kubectl valkey plan demo --shards 4`
 
 // Surroundings are what the commands get from the process that they run in.
 type Surroundings struct {
@@ -84,6 +92,12 @@ func New(s Surroundings) *cobra.Command {
 	root.AddCommand(
 		create.NewCommand(access, flags, s.Streams, s.Clock),
 		status.NewCommand(access, flags, s.Streams, s.Clock),
+		plan.NewCommand(access, flags, s.Streams, s.Clock),
+		failover.NewCommand(access, flags, s.Streams, s.Clock),
+		restart.NewCommand(access, flags, s.Streams, s.Clock),
+		pause.NewPauseCommand(access, flags, s.Streams, s.Clock),
+		pause.NewResumeCommand(access, flags, s.Streams, s.Clock),
+		acknowledge.NewCommand(access, flags, s.Streams, s.Clock),
 		version.NewCommand(access, s.Streams),
 		completion.NewCommand(s.Streams),
 		newOptionsCommand(s.Streams),

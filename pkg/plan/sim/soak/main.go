@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan/sim"
@@ -61,12 +60,7 @@ func replay(seed uint64, trace bool) {
 
 func report(stats sim.Stats, took time.Duration) {
 	fmt.Printf("%s; %.0f schedules a second\n", stats.Summary(), float64(stats.Runs)/took.Seconds())
-	names := make([]string, 0, len(stats.Counts))
-	for name := range stats.Counts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Printf("%8d  %s\n", stats.Counts[name], name)
+	for _, line := range stats.Mix() {
+		fmt.Println(line)
 	}
 }

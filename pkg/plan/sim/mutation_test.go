@@ -1,0 +1,223 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// mutation is a planner or an executor with a mistake in it.
+type mutation struct {
+	mistake string
+	hooks   Hooks
+	// caught are the checks that are meant for it.
+	caught []string
+}
+
+// seeing returns a planner that is told something else.
+func seeing(change func(s *plan.State)) Hooks {
+	return Hooks{Next: func(s plan.State) plan.Decision {
+		s.Nodes, s.Replies = slices.Clone(s.Nodes), slices.Clone(s.Replies)
+		change(&s)
+		return plan.Next(s)
+	}}
+}
+
+// saying returns a planner that decides something else.
+func saying(change func(s plan.State, d plan.Decision) plan.Decision) Hooks {
+	return Hooks{Next: func(s plan.State) plan.Decision { return change(s, plan.Next(s)) }}
+}
+
+func mutations() []mutation {
+	return []mutation{
+		{"takes a node that does not answer for dead", seeing(unreachableIsDead),
+			[]string{"no forget of a live member", "no deletion of a copy", "no forget before the failover", "no deletion of a primary", "no slots to an empty node while a copy lives"}},
+		{"promotes by the offset alone", seeing(anyReplicaIsWhole), []string{"no promotion of an unsynced replica"}},
+		{"does not wait for the copy of a replacement", seeing(joiningIsJoined), []string{"copies in a roll", "no promotion of an unsynced replica"}},
+		{"rolls two shards at a time", saying(twoShards), []string{"one shard at a time"}},
+		{"makes a replica of a primary", saying(replicatePrimary), []string{"no replica of what has data"}},
+		{"takes over without asking whether others could vote", Hooks{Before: alwaysTakeover}, []string{"no takeover with a majority"}},
+		{"gives slots away before the process is known to be dead", seeing(goneIsProven), []string{"no slots to an empty node while a copy lives"}},
+		{"forgets the dead before their replicas are promoted", saying(forgetFirst), []string{"no forget before the failover"}},
+		{"deletes nodes instead of letting them leave", Hooks{Before: deleteAtOnce}, []string{"no deletion of a copy", "no deletion of a primary"}},
+		{"lets a primary go that was to hand over", Hooks{Before: leaveUnhanded}, []string{"no primary leaves"}},
+		{"hands out slots after the creation", seeing(alwaysCreating), []string{"no slots to an empty node while a copy lives", "no forget before the failover"}},
+		{"sends commands to pods that were told to stop", seeing(nobodyTerminates), []string{"no command to the dying"}},
+		{"moves slots to and fro at once", Hooks{Next: saying(bothWays).Next, Hasty: true}, []string{"never source and target at once"}},
+		{"forgets a member that it sees", saying(forgetAny), []string{"no forget of a live member"}},
+		{"never replaces what is outdated", seeing(nothingIsOutdated), []string{"as wished", "converges"}},
+		{"never evens out", saying(without(plan.MoveSlots)), []string{"as wished", "converges"}},
+		{"never deletes", saying(without(plan.DeleteNode)), []string{"as wished", "converges"}},
+	}
+}
+
+// Every mistake is noticed, and by a check that is meant for it.
+func TestMistakesAreNoticed(t *testing.T) {
+	for _, m := range mutations() {
+		t.Run(m.mistake, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(400) {
+				if r := Run(seed, Options{Hooks: m.hooks}); slices.Contains(m.caught, r.Check) {
+					t.Logf("noticed after %d schedules: %v", seed+1, r.Err)
+					return
+				}
+			}
+			t.Error("nothing noticed it in 400 schedules")
+		})
+	}
+}
+
+func unreachableIsDead(s *plan.State) {
+	for i := range s.Nodes {
+		if s.Nodes[i].Pod == plan.PodRunning && s.Nodes[i].Silent > 0 {
+			s.Nodes[i].Pod = plan.PodTerminated
+		}
+	}
+}
+
+func anyReplicaIsWhole(s *plan.State) {
+	for i := range s.Nodes {
+		s.Nodes[i].InSync = true
+	}
+	for i := range s.Replies {
+		s.Replies[i].Replication.SyncInProgress = false
+		s.Replies[i].Replication.LinkDownSeconds = 1
+	}
+}
+
+func joiningIsJoined(s *plan.State) {
+	for i := range s.Nodes {
+		s.Nodes[i].InSync = true
+		if s.Nodes[i].Pod == plan.PodRunning && s.Nodes[i].Lifecycle == v1alpha1.LifecycleJoining {
+			s.Nodes[i].Lifecycle = v1alpha1.LifecycleActive
+		}
+	}
+	for i := range s.Replies {
+		r := &s.Replies[i].Replication
+		r.LinkUp, r.SyncInProgress = r.Role == topology.RoleReplica, false
+	}
+}
+
+// twoShards adds to a step of a roll the one that would come next in another shard.
+func twoShards(s plan.State, d plan.Decision) plan.Decision {
+	if len(d.Actions) != 1 || d.Actions[0].Kind != plan.Failover && d.Actions[0].Kind != plan.Leave {
+		return d
+	}
+	s.Nodes = slices.Clone(s.Nodes)
+	for i := range s.Nodes {
+		if s.Nodes[i].Position.Shard == d.Actions[0].Position.Shard {
+			s.Nodes[i].Outdated = ""
+		}
+	}
+	if more := plan.Next(s); len(more.Actions) == 1 && more.Actions[0].Kind == d.Actions[0].Kind {
+		d.Actions = append(slices.Clone(d.Actions), more.Actions...)
+	}
+	return d
+}
+
+func replicatePrimary(s plan.State, d plan.Decision) plan.Decision {
+	if !d.Complete || len(s.Replies) < 2 {
+		return d
+	}
+	return plan.Decision{Actions: []plan.Action{{Kind: plan.Replicate, Node: s.Replies[0].Node, TargetID: s.Replies[1].ID, Reason: "a mistake"}}}
+}
+
+func alwaysTakeover(a plan.Action) plan.Action {
+	if a.Mode == plan.Force {
+		a.Mode = plan.Takeover
+	}
+	return a
+}
+
+func goneIsProven(s *plan.State) {
+	for i := range s.Nodes {
+		s.Nodes[i].HostGone = true
+	}
+}
+
+// forgetFirst forgets a dead member as soon as it is known to be dead.
+func forgetFirst(s plan.State, d plan.Decision) plan.Decision {
+	for _, n := range s.Nodes {
+		if !n.Dead() || n.NodeID == "" || s.Creating {
+			continue
+		}
+		for _, r := range s.Replies {
+			self, ok := r.Self()
+			if ok && r.Err == nil && self.PrimaryID != n.NodeID && knows(r, n.NodeID) {
+				return plan.Decision{Actions: []plan.Action{{Kind: plan.Forget, Node: r.Node, TargetID: n.NodeID, Reason: "a mistake"}}}
+			}
+		}
+	}
+	return d
+}
+
+func knows(r topology.Reply, id string) bool {
+	return slices.ContainsFunc(r.Members, func(m topology.Member) bool { return m.ID == id })
+}
+
+func deleteAtOnce(a plan.Action) plan.Action {
+	if a.Kind == plan.Leave {
+		a.Kind = plan.DeleteNode
+	}
+	return a
+}
+
+func leaveUnhanded(a plan.Action) plan.Action {
+	if a.Kind == plan.Failover && a.Mode == plan.Graceful && a.Target != "" {
+		return plan.Action{Kind: plan.Leave, Node: a.Target, Position: a.Position, Reason: "a mistake"}
+	}
+	return a
+}
+
+func alwaysCreating(s *plan.State) { s.Creating = true }
+
+func nobodyTerminates(s *plan.State) {
+	for i := range s.Nodes {
+		s.Nodes[i].Terminating = false
+	}
+}
+
+func bothWays(s plan.State, d plan.Decision) plan.Decision {
+	if len(d.Actions) == 0 || d.Actions[0].Kind != plan.MoveSlots {
+		return d
+	}
+	a := d.Actions[0]
+	for _, r := range s.Replies {
+		self, ok := r.Self()
+		source := slices.IndexFunc(s.Replies, func(r topology.Reply) bool { return r.Node == a.Node })
+		if ok && r.Node == a.Target && !self.Slots.Empty() && source >= 0 {
+			back := slots.FromRanges(self.Slots.Ranges()[0])
+			d.Actions = append(slices.Clone(d.Actions), plan.Action{Kind: plan.MoveSlots, Node: a.Target, Target: a.Node,
+				TargetID: s.Replies[source].ID, Slots: back, Reason: "a mistake"})
+		}
+	}
+	return d
+}
+
+func forgetAny(s plan.State, d plan.Decision) plan.Decision {
+	if !d.Complete || len(s.Replies) < 2 {
+		return d
+	}
+	return plan.Decision{Actions: []plan.Action{{Kind: plan.Forget, Node: s.Replies[0].Node, TargetID: s.Replies[1].ID, Reason: "a mistake"}}}
+}
+
+func nothingIsOutdated(s *plan.State) {
+	for i := range s.Nodes {
+		s.Nodes[i].Outdated = ""
+	}
+}
+
+// without returns a planner that leaves out what has a kind, and calls the cluster
+// complete in its place.
+func without(kind plan.Kind) func(plan.State, plan.Decision) plan.Decision {
+	return func(_ plan.State, d plan.Decision) plan.Decision {
+		if len(d.Actions) > 0 && d.Actions[0].Kind == kind {
+			return plan.Decision{Complete: true}
+		}
+		return d
+	}
+}
