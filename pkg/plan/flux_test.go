@@ -293,8 +293,10 @@ func TestAMemberIsNotForgottenWhileSlotsAreOnTheirWayToIt(t *testing.T) {
 	w.Servers[last.Name].Slots = slots.Set{}
 	last.Lifecycle = v1alpha1.LifecycleLeaving
 	s := w.Observe()
-	answer(t, s, first.Name).Migrations = []topology.Migration{{Export: true, SourceID: w.Servers[first.Name].ID,
-		TargetID: w.Servers[last.Name].ID, Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting"}}
+	answer(t, s, first.Name).Migrations = []topology.Migration{{
+		Export: true, SourceID: w.Servers[first.Name].ID,
+		TargetID: w.Servers[last.Name].ID, Slots: slots.FromRanges(slots.Range{Start: 0, End: 9}), State: "snapshotting",
+	}}
 	for _, a := range plan.Next(s).Actions {
 		if a.Kind == plan.Forget {
 			t.Error(a.Reason)

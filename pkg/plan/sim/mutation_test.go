@@ -34,8 +34,10 @@ func saying(change func(s plan.State, d plan.Decision) plan.Decision) Hooks {
 
 func mutations() []mutation {
 	return []mutation{
-		{"takes a node that does not answer for dead", seeing(unreachableIsDead),
-			[]string{"no forget of a live member", "no deletion of a copy", "no forget before the failover", "no deletion of a primary", "no slots to an empty node while a copy lives"}},
+		{
+			"takes a node that does not answer for dead", seeing(unreachableIsDead),
+			[]string{"no forget of a live member", "no deletion of a copy", "no forget before the failover", "no deletion of a primary", "no slots to an empty node while a copy lives"},
+		},
 		{"promotes by the offset alone", seeing(anyReplicaIsWhole), []string{"no promotion of an unsynced replica"}},
 		{"does not wait for the copy of a replacement", seeing(joiningIsJoined), []string{"copies in a roll", "no promotion of an unsynced replica"}},
 		{"rolls two shards at a time", saying(twoShards), []string{"one shard at a time"}},
@@ -191,8 +193,10 @@ func bothWays(s plan.State, d plan.Decision) plan.Decision {
 		source := slices.IndexFunc(s.Replies, func(r topology.Reply) bool { return r.Node == a.Node })
 		if ok && r.Node == a.Target && !self.Slots.Empty() && source >= 0 {
 			back := slots.FromRanges(self.Slots.Ranges()[0])
-			d.Actions = append(slices.Clone(d.Actions), plan.Action{Kind: plan.MoveSlots, Node: a.Target, Target: a.Node,
-				TargetID: s.Replies[source].ID, Slots: back, Reason: "a mistake"})
+			d.Actions = append(slices.Clone(d.Actions), plan.Action{
+				Kind: plan.MoveSlots, Node: a.Target, Target: a.Node,
+				TargetID: s.Replies[source].ID, Slots: back, Reason: "a mistake",
+			})
 		}
 	}
 	return d
