@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,6 +72,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if r.secondLook(req.NamespacedName, o) {
+		return ctrl.Result{RequeueAfter: blink}, nil
+	}
 	out := r.decide(ctx, o)
 	if errors.Is(out.failed, errDeleted) {
 		return ctrl.Result{}, nil
@@ -86,6 +90,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
 	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
 	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+const (
+	// blink is when a node that missed one answer is asked again.
+	blink = 500 * time.Millisecond
+	// patience is how long later misses are believed at once.
+	patience = 10 * time.Second
+)
+
+// secondLook reports whether to look once more before anything is concluded: one
+// answer that comes too late, on a busy machine, is no reason to call a cluster
+// degraded and well again. A node whose container ended is not asked, so nothing
+// that is known for sure waits for this.
+func (r *Reconciler) secondLook(key types.NamespacedName, o *observation) bool {
+	if len(o.blinked) == 0 {
+		return false
+	}
+	if ago, ok := r.moments.ago(key, "blink", o.now); ok && ago < patience {
+		return false
+	}
+	r.moments.mark(key, "blink", o.now)
+	return true
 }
 
 // outcome is what one pass decided and did.

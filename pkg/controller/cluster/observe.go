@@ -40,6 +40,8 @@ type observation struct {
 	hosts    map[string]host
 	silent   map[string]time.Duration
 	outdated map[string]string
+	// blinked are nodes in place that did not answer for the first time.
+	blinked []string
 	// awaited says which nodes are waited for because only they may have data.
 	awaited []string
 	// failovers says how long ago one was asked for in each shard.
@@ -203,7 +205,11 @@ func (r *Reconciler) remember(o *observation) {
 	for i := range o.nodes {
 		n := &o.nodes[i]
 		seen, asked := o.view.Nodes[n.Name]
+		before, was := r.moments.ago(key, "silent "+n.Name, o.now)
 		o.silent[n.Name] = r.moments.since(key, "silent "+n.Name, !asked || !seen.Reachable, o.now)
+		if asked && !seen.Reachable && n.Spec.Lifecycle == v1alpha1.LifecycleActive && (!was || before == 0) {
+			o.blinked = append(o.blinked, n.Name)
+		}
 		o.outdated[n.Name] = r.change(o, n).Replace
 		if req, ok := o.open(verbRestart); ok && o.outdated[n.Name] == "" && n.CreationTimestamp.Before(req.moment()) {
 			o.outdated[n.Name] = "a restart was asked for"

@@ -56,3 +56,23 @@ func TestNodesThatDieBeforeTheyJoinAreReplacedMoreAndMoreSlowly(t *testing.T) {
 		t.Errorf("after a node joined the position waits %s", got)
 	}
 }
+
+func TestOneMissedAnswerIsAskedForOnceMore(t *testing.T) {
+	r := &Reconciler{moments: newMoments()}
+	o := &observation{now: time.Unix(1000, 0)}
+	if r.secondLook(key, o) {
+		t.Error("nobody missed an answer")
+	}
+	o.blinked = []string{"c-00000"}
+	if !r.secondLook(key, o) {
+		t.Error("a first miss is believed")
+	}
+	o.now = o.now.Add(blink)
+	if r.secondLook(key, o) {
+		t.Error("a second miss is not believed")
+	}
+	o.now = o.now.Add(time.Minute)
+	if !r.secondLook(key, o) {
+		t.Error("a miss much later is believed at once")
+	}
+}
