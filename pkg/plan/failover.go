@@ -17,10 +17,30 @@ const (
 	FailoverTimeout = 2 * time.Second
 )
 
+const (
+	// voteLock is how long a voter does not vote again on the same dead primary. A
+	// forced failover that found too few votes is not asked for again before: the
+	// voters would be free at different times, and never enough of them at once.
+	voteLock = 2*nodeTimeout + 500*time.Millisecond
+	// voting is how long two forced failovers are kept apart: a voter votes once in
+	// an epoch, and two that begin together share theirs.
+	voting = 200 * time.Millisecond
+)
+
 // asked reports whether a failover of a shard may still be under way.
 func (m *model) asked(shard int32) bool {
 	ago, ok := m.Failovers[shard]
 	return ok && ago < FailoverTimeout
+}
+
+// mayForce reports whether a forced failover of a shard may be asked for now.
+func (m *model) mayForce(shard int32) bool {
+	for other, ago := range m.Failovers {
+		if ago < voting || other == shard && ago < voteLock {
+			return false
+		}
+	}
+	return true
 }
 
 // handOverTerminating hands over a primary whose pod was told to stop, while its
@@ -45,9 +65,11 @@ func handOverTerminating(m *model) ([]Action, string) {
 }
 
 // promote gives a new primary to every shard whose primary is lost and that the
-// servers can't or need not elect one for by themselves.
+// servers can't or need not elect one for by themselves. Those that need votes go
+// one after the other.
 func promote(m *model) ([]Action, string) {
 	var actions []Action
+	forced := false
 	for _, id := range m.ownerIDs() {
 		lost, known := m.byNodeID(id)
 		if v, ok := m.View.ByID(id); ok && v.Reachable {
@@ -58,9 +80,10 @@ func promote(m *model) ([]Action, string) {
 			continue
 		}
 		mode, why := m.mode(id, lost, known, replica)
-		if why == "" {
+		if why == "" || mode == Force && (forced || !m.mayForce(replica.Position.Shard)) {
 			continue
 		}
+		forced = forced || mode == Force
 		actions = append(actions, Action{
 			Kind: Failover, Node: replica.Name, Position: replica.Position, Target: lost.Name, Mode: mode,
 			Reason: fmt.Sprintf("%s; replica %s takes over shard %d", why, replica.Name, replica.Position.Shard),
@@ -126,7 +149,7 @@ func (m *model) majority(replica Node) bool {
 		voters++
 		n, known := m.byNodeID(id)
 		v, seen := m.View.ByID(id)
-		if m.View.Alive(id) && (!known || !n.Proven()) && (!seen || !v.Isolated) {
+		if m.View.Alive(id) && !(known && n.Proven()) && !(seen && v.Isolated) {
 			alive++
 		}
 	}

@@ -303,3 +303,52 @@ func TestAMemberIsNotForgottenWhileSlotsAreOnTheirWayToIt(t *testing.T) {
 		}
 	}
 }
+
+func TestForcedFailoversAreAskedForOneAfterTheOther(t *testing.T) {
+	w := newWorld(t, 5, 1)
+	w.settle()
+	w.primaryOf(1).Pod, w.primaryOf(3).Pod = plan.PodTerminated, plan.PodTerminated
+	asked := func(failovers map[int32]time.Duration) (shards []int32) {
+		s := w.Observe()
+		s.Failovers = failovers
+		for _, a := range plan.Next(s).Actions {
+			if a.Kind == plan.Failover {
+				shards = append(shards, a.Position.Shard)
+			}
+		}
+		return shards
+	}
+	if got := asked(nil); len(got) != 1 {
+		t.Errorf("failovers of shards %v at once, in one epoch", got)
+	}
+	if got := asked(map[int32]time.Duration{1: 50 * time.Millisecond}); len(got) != 0 {
+		t.Errorf("a failover of shard %v while that of shard 1 is voted on", got)
+	}
+	if got := asked(map[int32]time.Duration{1: time.Second}); len(got) != 1 || got[0] != 3 {
+		t.Errorf("failovers of shards %v, want 3", got)
+	}
+	if got := asked(map[int32]time.Duration{1: 5 * time.Second, 3: 5 * time.Second}); len(got) != 0 {
+		t.Errorf("failovers of shards %v, although the voters don't vote again yet", got)
+	}
+	if got := asked(map[int32]time.Duration{1: 11 * time.Second, 3: 5 * time.Second}); len(got) != 1 || got[0] != 1 {
+		t.Errorf("failovers of shards %v, want 1", got)
+	}
+}
+
+func TestTheLostSlotsOfAShardThatIsToGoFallToAnOwner(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	w.State.Target.Shards = 2
+	first, last := w.primaryOf(0), w.primaryOf(2)
+	last.Pod = plan.PodTerminated
+	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-spare", Position: first.Position, Reason: "its predecessor is out of reach"})
+	spare := w.node("c-spare")
+	s := w.silence(w.Observe(), first.Name, true)
+	for range 10 {
+		for _, a := range plan.Next(s).Actions {
+			if a.Kind == plan.ReplaceLost && a.Node == spare.Name {
+				t.Fatalf("%s, which has no slots of its own shard", a.Reason)
+			}
+		}
+	}
+}

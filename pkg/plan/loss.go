@@ -215,11 +215,7 @@ func replaceLost(m *model) ([]Action, string) {
 	free := m.View.UnassignedSlots().Intersect(m.lost)
 	for shard := range m.shardCount() {
 		lost := m.belonging(shard).Intersect(free)
-		heir := shard
-		if shard >= m.Target.Shards {
-			heir = 0
-		}
-		if n, ok := m.vessel(heir); ok && !lost.Empty() {
+		if n, ok := m.vessel(shard); ok && !lost.Empty() {
 			actions = append(actions, Action{
 				Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
 				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost),
@@ -229,9 +225,18 @@ func replaceLost(m *model) ([]Action, string) {
 	return actions, ""
 }
 
-// vessel returns the primary of a shard that can take lost slots: the one that
-// owns what is left of it, or an empty one.
+// vessel returns the primary that can take lost slots of a shard: the one that owns
+// what is left of it, else an empty one; for a shard that is to go, the first owner
+// in one that stays.
 func (m *model) vessel(shard int32) (Node, bool) {
+	if shard >= m.Target.Shards {
+		for heir := range m.Target.Shards {
+			if n, ok := m.owner(heir); ok {
+				return n, true
+			}
+		}
+		return Node{}, false
+	}
 	if n, ok := m.owner(shard); ok {
 		return n, true
 	}

@@ -47,7 +47,7 @@ func (t *truth) about(o *observation, a plan.Action) {
 			t.givesAway(s, a)
 		}
 	case plan.Replicate:
-		if s != nil && s.running && !s.isReplica() && (!s.self.slots.Empty() || s.data.len() > 0) {
+		if s != nil && s.running && !s.isReplica() && s.data.len() > 0 {
 			t.violation("no replica of what has data", "%s is told to follow %s", s, short(a.TargetID))
 		}
 	case plan.DeleteNode:

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -109,7 +108,7 @@ func (t *truth) deletes(a plan.Action) {
 	if !ok || n == nil || s.hung || s.host.isolated() || !t.w.api.status.active || s.changedReach > 0 && t.w.now-s.changedReach < nodeTimeout {
 		return
 	}
-	if !t.w.managerReaches(s) && t.w.now-s.changedReach > time.Minute {
+	if !t.w.managerReaches(s) {
 		if n.lifecycle == v1alpha1.LifecycleActive {
 			t.cutOff(s)
 		}

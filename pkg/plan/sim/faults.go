@@ -107,6 +107,11 @@ func hangAServer(w *world, done func()) bool {
 		}
 		s.hung = false
 		w.say("server %s goes on", s)
+		for _, r := range s.rows { // what others sent meanwhile is read first
+			if r != s.self {
+				s.ping(r, w.between(time.Millisecond, 10*time.Millisecond))
+			}
+		}
 		w.recovers(s)
 	})
 	return true

@@ -39,6 +39,7 @@ type manager struct {
 	holds       holds
 	failovers   map[int32]time.Duration
 	silentSince map[string]time.Duration
+	goneSince   map[string]time.Duration
 
 	// last is the last decision, lastAt when it was made.
 	last      plan.Decision
@@ -67,7 +68,8 @@ func (m *manager) start() {
 	m.arrival = [2]time.Duration{}
 	m.busy, m.wanted = false, false
 	m.since, m.what, m.memo = m.w.now, "", memo{}
-	m.holds, m.failovers, m.silentSince = holds{}, map[int32]time.Duration{}, map[string]time.Duration{}
+	m.holds, m.failovers = holds{}, map[int32]time.Duration{}
+	m.silentSince, m.goneSince = map[string]time.Duration{}, map[string]time.Duration{}
 	m.w.say("manager starts")
 	for _, n := range m.w.api.sortedNodes() {
 		m.reconcileNode(n.name)

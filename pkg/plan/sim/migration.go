@@ -111,6 +111,10 @@ func (s *server) granted(j *migration) {
 		j.fail("Timed out before streaming completed")
 		return
 	}
+	if r := t.row(s.id); r == nil || !j.slots.Minus(r.slots).Empty() {
+		j.fail("Slots are no longer owned by the source")
+		return
+	}
 	j.state = "success"
 	moved := s.w.in(s.data, j.slots)
 	t.data.merge(moved)

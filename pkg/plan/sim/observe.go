@@ -139,13 +139,19 @@ func (m *manager) target(assigned bool) (v1alpha1.TargetTopology, bool) {
 	return v1alpha1.TargetTopology{Shards: m.w.wish.shards, ReplicasPerShard: m.w.wish.replicas}, !status.active
 }
 
-// noteSilence remembers since when each node has not answered.
+// noteSilence remembers since when each node has not answered, and since when it
+// has no pod.
 func (m *manager) noteSilence(o *observation) {
 	for _, n := range o.nodes {
 		if r, asked := o.replies[n.name]; asked && r.Err == nil {
 			delete(m.silentSince, n.name)
 		} else if _, ok := m.silentSince[n.name]; !ok {
 			m.silentSince[n.name] = m.w.now
+		}
+		if _, there := o.pods[n.name]; there {
+			delete(m.goneSince, n.name)
+		} else if _, ok := m.goneSince[n.name]; !ok {
+			m.goneSince[n.name] = m.w.now
 		}
 	}
 }
@@ -181,13 +187,14 @@ func (m *manager) planNode(o *observation, n nodeObject) plan.Node {
 // hostGone reports whether nothing of a pod that is gone can run any more: the
 // host is gone too, or is at work and had the time to end it.
 func (m *manager) hostGone(n nodeObject) bool {
-	since, silent := m.silentSince[n.name]
-	return n.host == nil || !n.host.registered || n.host.ready && silent && m.w.now-since >= settled
+	since, gone := m.goneSince[n.name]
+	return n.host == nil || !n.host.registered || n.host.ready && gone && m.w.now-since >= settled
 }
 
-// settled is how long a host that is at work takes at most to end the containers
-// of a pod that was deleted by force.
-const settled = 30 * time.Second
+// settled is how long after the end of a pod object its host has to be called ready
+// for it to be sure that the containers have ended: the condition may be that of a
+// host that was lost forty seconds ago, and a kubelet takes its time.
+const settled = 90 * time.Second
 
 // noteDeaths says how long the positions of nodes that died before they joined
 // have to wait.
