@@ -15,7 +15,7 @@ import (
 // only when the status of the condition does.
 func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	for _, c := range []metav1.Condition{
-		readyCondition(s, o), progressingCondition(out), degradedCondition(o), configCondition(o, out),
+		readyCondition(s, o), progressingCondition(out), degradedCondition(s, o), configCondition(o, out),
 	} {
 		c.ObservedGeneration = o.cluster.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -78,9 +78,9 @@ func progressingCondition(out outcome) metav1.Condition {
 }
 
 // degradedCondition compares a cluster that was complete once with its wish.
-func degradedCondition(o *observation) metav1.Condition {
+func degradedCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.Condition {
 	kind := v1alpha1.ConditionDegraded
-	if o.creating {
+	if o.creating && s.State != v1alpha1.StateActive {
 		return condition(kind, false, v1alpha1.ReasonCreating, "the cluster was not complete yet")
 	}
 	if len(o.awaited) > 0 {

@@ -160,6 +160,7 @@ func TestANewClusterStaysCreatingUntilItIsComplete(t *testing.T) {
 	if s.State != v1alpha1.StateActive || s.TargetSpec != nil {
 		t.Errorf("a complete cluster is %s with target %v", s.State, s.TargetSpec)
 	}
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonHealthy, "every node answers")
 }
 
 func TestAPausedClusterSaysSo(t *testing.T) {
