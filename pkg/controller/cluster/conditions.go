@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -145,13 +146,32 @@ func (r *Reconciler) announce(o *observation, before, after v1alpha1.ValkeyClust
 	}
 	for _, now := range after.Conditions {
 		was := meta.FindStatusCondition(before.Conditions, now.Type)
-		if was != nil && was.Status == now.Status && was.Reason == now.Reason && was.Message == now.Message {
+		if was != nil && was.Status == now.Status && was.Reason == now.Reason && withoutMenu(was.Message) == withoutMenu(now.Message) {
 			continue
 		}
 		if kind, ok := noteworthy(was, now); ok {
 			r.event(o, kind, now.Reason, "%s", now.Message)
 		}
 	}
+}
+
+// menu is the part of a message that lists what exists in place of what is missing.
+var menu = regexp.MustCompile(`existing: [^;]*`)
+
+// withoutMenu is what a message says of the cluster: that others publish or withdraw
+// a config is no news of it.
+func withoutMenu(message string) string { return menu.ReplaceAllString(message, "") }
+
+// longestNote is how many bytes of text an event may have.
+const longestNote = 1024
+
+// note cuts a text to what an event can carry; the condition has all of it.
+func note(text string) string {
+	if len(text) <= longestNote {
+		return text
+	}
+	const more = "…"
+	return strings.ToValidUTF8(text[:longestNote-len(more)], "") + more
 }
 
 // noteworthy reports whether a change of a condition deserves an event: trouble

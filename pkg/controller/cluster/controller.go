@@ -228,7 +228,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, actions []plan.Act
 }
 
 func (r *Reconciler) event(o *observation, kind, reason, format string, args ...any) {
-	r.Recorder.Eventf(o.cluster, nil, kind, reason, "Reconcile", format, args...)
+	r.Recorder.Eventf(o.cluster, nil, kind, reason, "Reconcile", "%s", note(fmt.Sprintf(format, args...)))
 }
 
 func (r *Reconciler) normal(o *observation, reason, format string, args ...any) {
