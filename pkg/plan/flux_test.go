@@ -63,28 +63,6 @@ func TestNobodyLeavesWhileSlotsAreOnTheirWay(t *testing.T) {
 	}
 }
 
-func TestANodeThatWasToLeaveAndInheritedAShardStays(t *testing.T) {
-	w := newWorld(t, 3, 1)
-	w.settle()
-	primary, replica := w.primaryOf(1), w.replicasOf(1)[0]
-	replica.Lifecycle = v1alpha1.LifecycleLeaving
-	w.promote(replica.Name)
-	primary.Pod = plan.PodTerminated
-	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.Activate || a.Node != replica.Name {
-		t.Errorf("want %s to stay, got %+v", replica.Name, a)
-	}
-}
-
-func TestAShardThatIsToGoIsStillFailedOver(t *testing.T) {
-	w := newWorld(t, 3, 1)
-	w.settle()
-	w.State.Target.Shards = 2
-	w.primaryOf(2).Pod = plan.PodTerminated
-	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.Failover || a.Node != w.replicasOf(2)[0].Name {
-		t.Errorf("want the data of the shard to be saved first, got %+v", a)
-	}
-}
-
 func TestAMemberWhoseSlotsWereGivenAwayIsForgottenByThoseWhoMissedIt(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.settle()
@@ -102,88 +80,6 @@ func TestAMemberWhoseSlotsWereGivenAwayIsForgottenByThoseWhoMissedIt(t *testing.
 	r.Members = append(r.Members, old)
 	if a := only(t, plan.Next(s)); a.Kind != plan.Forget || a.Node != witness || a.TargetID != "0ld" {
 		t.Errorf("want %s to forget the former owner, got %+v", witness, a)
-	}
-}
-
-func TestAMemberWhoseNodeWasDeletedIsWaitedForWhileItServes(t *testing.T) {
-	w := newWorld(t, 3, 0)
-	w.settle()
-	gone := w.primaryOf(1).Name
-	s := w.Observe()
-	s.Nodes, s.Replies = without(s, gone)
-	for _, a := range plan.Next(s).Actions {
-		if a.Kind == plan.Forget || a.Kind == plan.ReplaceLost {
-			t.Errorf("%s while %s serves", a.Kind, gone)
-		}
-	}
-	if awaited := plan.AwaitedCopies(s); len(awaited) != 1 {
-		t.Errorf("awaited copies %v", awaited)
-	}
-}
-
-// without returns nodes and replies of a state but those of one node.
-func without(s plan.State, name string) (nodes []plan.Node, replies []topology.Reply) {
-	for _, n := range s.Nodes {
-		if n.Name != name {
-			nodes = append(nodes, n)
-		}
-	}
-	for _, r := range s.Replies {
-		if r.Node != name {
-			replies = append(replies, r)
-		}
-	}
-	return nodes, replies
-}
-
-func TestWhatIsWrittenDownFollowsTheSlots(t *testing.T) {
-	w := newWorld(t, 3, 0)
-	w.settle()
-	dead := w.primaryOf(1)
-	owned := w.Servers[dead.Name].Slots
-	dead.Pod = plan.PodGone
-	s := w.Observe()
-	s.Recorded = map[int32]slots.Set{0: slots.All(), 7: slots.All()}
-	got := plan.Records(s)
-	if !got[1].Equal(owned) || !got[0].Intersect(owned).Empty() || !got[7].Empty() {
-		t.Errorf("recorded %v, want shard 1 to have %s", got, owned)
-	}
-}
-
-func TestALastCopyThatHangsIsNotDeletedUntilTheLossIsAccepted(t *testing.T) {
-	w := newWorld(t, 3, 1)
-	w.settle()
-	primary, replica := w.primaryOf(1), w.replicasOf(1)[0]
-	primary.Pod, replica.Silent = plan.PodTerminated, 2*time.Minute
-	deleted := func() bool {
-		for _, a := range plan.Next(w.silence(w.Observe(), replica.Name, true)).Actions {
-			if a.Kind == plan.DeleteNode && a.Node == replica.Name {
-				return true
-			}
-		}
-		return false
-	}
-	if deleted() {
-		t.Error("the last copy is deleted")
-	}
-	w.State.LossAccepted = true
-	if !deleted() {
-		t.Error("it stands in the way although its loss was accepted")
-	}
-}
-
-func TestAManagerThatMostNodesDoNotAnswerDeletesNone(t *testing.T) {
-	w := newWorld(t, 2, 1)
-	w.settle()
-	s := w.Observe()
-	for _, n := range []*plan.Node{w.replicasOf(0)[0], w.replicasOf(1)[0]} {
-		n.Silent = 2 * time.Minute
-		s = w.silence(s, n.Name, true)
-	}
-	for _, a := range plan.Next(s).Actions {
-		if a.Kind == plan.DeleteNode {
-			t.Errorf("%s: %s", a.Node, a.Reason)
-		}
 	}
 }
 
@@ -215,32 +111,6 @@ func TestAnEditDuringCreationTakesNoNodeThatRuns(t *testing.T) {
 		if a.Kind == plan.DeleteNode {
 			t.Errorf("%s: %s", a.Node, a.Reason)
 		}
-	}
-}
-
-func TestALastCopyThatWasToLeaveIsTakenBack(t *testing.T) {
-	w := newWorld(t, 3, 1)
-	w.settle()
-	replica := w.replicasOf(1)[0]
-	w.State.Target.ReplicasPerShard = 0
-	w.primaryOf(1).Pod = plan.PodTerminated
-	s := w.Observe()
-	w.node(replica.Name).Lifecycle = v1alpha1.LifecycleLeaving
-	if a := only(t, plan.Next(s)); a.Kind != plan.Activate || a.Node != replica.Name {
-		t.Errorf("want %s to stay, got %+v", replica.Name, a)
-	}
-}
-
-func TestAReplicaOfANewShardWhosePrimaryDiedBeforeItHadSlotsGivesWay(t *testing.T) {
-	w := newWorld(t, 2, 1)
-	w.settle()
-	first, last := w.primaryOf(0), w.primaryOf(1)
-	replica := w.replicasOf(1)[0]
-	w.Servers[first.Name].Slots, w.Servers[last.Name].Slots = slots.All(), slots.Set{}
-	w.State.Recorded = nil
-	last.Pod = plan.PodTerminated
-	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.DeleteNode || a.Node != replica.Name {
-		t.Errorf("want the copy of nothing to go, got %+v", a)
 	}
 }
 
@@ -304,51 +174,28 @@ func TestAMemberIsNotForgottenWhileSlotsAreOnTheirWayToIt(t *testing.T) {
 	}
 }
 
-func TestForcedFailoversAreAskedForOneAfterTheOther(t *testing.T) {
-	w := newWorld(t, 5, 1)
+func TestAClusterIsNotCompleteWhileAPositionHasNoNode(t *testing.T) {
+	w := newWorld(t, 3, 1)
 	w.settle()
-	w.primaryOf(1).Pod, w.primaryOf(3).Pod = plan.PodTerminated, plan.PodTerminated
-	asked := func(failovers map[int32]time.Duration) (shards []int32) {
-		s := w.Observe()
-		s.Failovers = failovers
-		for _, a := range plan.Next(s).Actions {
-			if a.Kind == plan.Failover {
-				shards = append(shards, a.Position.Shard)
+	gone := *w.replicasOf(1)[0]
+	w.do(plan.Action{Kind: plan.DeleteNode, Node: gone.Name, Reason: "somebody deletes it"})
+	for i := range w.State.Nodes {
+		w.State.Nodes[i].Outdated = "image"
+	}
+	w.State.Holds = map[plan.Position]plan.Hold{gone.Position: {Remaining: time.Minute, Reason: "it died before it joined"}}
+	for range 5 {
+		d := plan.Next(w.Observe())
+		if len(d.Actions) == 0 {
+			if d.Waiting != "it died before it joined" {
+				t.Errorf("complete=%v waiting=%q", d.Complete, d.Waiting)
 			}
+			return
 		}
-		return shards
-	}
-	if got := asked(nil); len(got) != 1 {
-		t.Errorf("failovers of shards %v at once, in one epoch", got)
-	}
-	if got := asked(map[int32]time.Duration{1: 50 * time.Millisecond}); len(got) != 0 {
-		t.Errorf("a failover of shard %v while that of shard 1 is voted on", got)
-	}
-	if got := asked(map[int32]time.Duration{1: time.Second}); len(got) != 1 || got[0] != 3 {
-		t.Errorf("failovers of shards %v, want 3", got)
-	}
-	if got := asked(map[int32]time.Duration{1: 5 * time.Second, 3: 5 * time.Second}); len(got) != 0 {
-		t.Errorf("failovers of shards %v, although the voters don't vote again yet", got)
-	}
-	if got := asked(map[int32]time.Duration{1: 11 * time.Second, 3: 5 * time.Second}); len(got) != 1 || got[0] != 1 {
-		t.Errorf("failovers of shards %v, want 1", got)
-	}
-}
-
-func TestTheLostSlotsOfAShardThatIsToGoFallToAnOwner(t *testing.T) {
-	w := newWorld(t, 3, 0)
-	w.settle()
-	w.State.Target.Shards = 2
-	first, last := w.primaryOf(0), w.primaryOf(2)
-	last.Pod = plan.PodTerminated
-	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-spare", Position: first.Position, Reason: "its predecessor is out of reach"})
-	spare := w.node("c-spare")
-	s := w.silence(w.Observe(), first.Name, true)
-	for range 10 {
-		for _, a := range plan.Next(s).Actions {
-			if a.Kind == plan.ReplaceLost && a.Node == spare.Name {
-				t.Fatalf("%s, which has no slots of its own shard", a.Reason)
+		for _, a := range d.Actions {
+			if a.Kind == plan.CreateNode || a.Kind == plan.Failover || a.Kind == plan.Leave {
+				t.Fatalf("%s: %s", a.Kind, a.Reason)
 			}
+			w.do(a)
 		}
 	}
 }

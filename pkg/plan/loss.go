@@ -34,13 +34,14 @@ func (m *model) lostSlots(shard int32) (slots.Set, string) {
 }
 
 // awaitedCopy returns a node of a shard that does not answer and may have a copy
-// all the same. One that never joined has none, unless its gate says otherwise.
+// all the same. One that never joined has none, unless its gate says otherwise or
+// it was given slots.
 func (m *model) awaitedCopy(shard int32) (Node, bool) {
 	for _, n := range m.nodes {
 		v := m.view(n)
 		switch {
 		case n.Position.Shard != shard || n.Proven() || v != nil && v.Reachable:
-		case n.Lifecycle == v1alpha1.LifecycleJoining && !n.InSync:
+		case n.Lifecycle == v1alpha1.LifecycleJoining && !n.InSync && m.View.Owners[n.NodeID].Empty():
 		default:
 			return n, true
 		}
@@ -303,5 +304,5 @@ func (m *model) abandoned(n Node) bool {
 		return false
 	}
 	_, served := m.owner(n.Position.Shard)
-	return served || m.LossAccepted || !m.wished(n.Position) && m.belonging(n.Position.Shard).Empty()
+	return served || m.LossAccepted || m.belonging(n.Position.Shard).Empty()
 }

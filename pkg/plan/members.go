@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -172,8 +173,8 @@ func forgetDead(m *model) ([]Action, string) {
 	}
 	var actions []Action
 	for _, viewer := range m.reachable() {
-		for _, member := range sortedMembers(m.view(viewer).Knows) {
-			if alive[member.ID] || member.Myself || m.needed(member.ID) {
+		for _, member := range strangers(m.view(viewer).Knows, alive) {
+			if member.Myself || m.needed(member.ID) {
 				continue
 			}
 			if m.view(viewer).PrimaryID == member.ID {
@@ -217,6 +218,9 @@ func (m *model) needed(id string) bool {
 	if giving, taking, _ := m.migrating(); giving[id] || taking[id] {
 		return true
 	}
+	if dead, known := m.byNodeID(id); known && m.unheard(dead.Position.Shard) {
+		return true // the one that does not answer may follow it
+	}
 	given := m.lost
 	for _, n := range m.reachable() {
 		given = given.Union(m.view(n).Knows[m.view(n).ID].Slots)
@@ -233,16 +237,23 @@ func (m *model) needed(id string) bool {
 	return false
 }
 
-func sortedMembers(rows map[string]topology.Member) []topology.Member {
-	out := make([]topology.Member, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b topology.Member) int {
-		if a.ID < b.ID {
-			return -1
-		}
-		return 1
+// unheard reports whether a node of a shard runs, but does not answer.
+func (m *model) unheard(shard int32) bool {
+	return slices.ContainsFunc(m.nodes, func(n Node) bool {
+		v := m.view(n)
+		return n.Position.Shard == shard && n.Pod == PodRunning && !n.Dead() &&
+			n.Lifecycle == v1alpha1.LifecycleActive && (v == nil || !v.Reachable)
 	})
+}
+
+// strangers returns the members that are not among the living, sorted by ID.
+func strangers(rows map[string]topology.Member, alive map[string]bool) []topology.Member {
+	var out []topology.Member
+	for id, r := range rows {
+		if !alive[id] {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b topology.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }

@@ -227,6 +227,7 @@ func Next(s State) Decision {
 		retireDead,
 		rebalance,
 		retireSurplus,
+		waitForPositions,
 		waitForPrimaries,
 		roll,
 	} {

@@ -139,6 +139,28 @@ func waitForPrimaries(m *model) ([]Action, string) {
 	return nil, ""
 }
 
+// waitForPositions holds until every position has a node: the next one of those
+// that die before they join may have to wait.
+func waitForPositions(m *model) ([]Action, string) {
+	filled := map[Position]bool{}
+	for _, n := range m.live() {
+		filled[n.Position] = true
+	}
+	for shard := range m.Target.Shards {
+		for index := range m.Target.ReplicasPerShard + 1 {
+			p := Position{Shard: shard, Index: index}
+			if filled[p] {
+				continue
+			}
+			if hold, ok := m.Holds[p]; ok {
+				return nil, hold.Reason
+			}
+			return nil, fmt.Sprintf("shard %d has no node %d", shard, index)
+		}
+	}
+	return nil, ""
+}
+
 // activate marks the nodes that have found their place.
 func activate(m *model) ([]Action, string) {
 	var actions []Action

@@ -41,6 +41,14 @@ type Request struct {
 	Args []string
 }
 
+// Noun is what a request asks for, in words: "the failover".
+func Noun(verb string) string {
+	if verb == Acknowledge {
+		return "acknowledgement"
+	}
+	return verb
+}
+
 // NewID returns an ID from random, 8 hex digits.
 func NewID(random io.Reader) (string, error) {
 	id := make([]byte, 4)

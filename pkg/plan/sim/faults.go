@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 )
 
@@ -158,6 +159,13 @@ func (w *world) isolate(h *host, off bool) {
 	w.truth.fault()
 	w.say("host %s is gone, power off=%v", h.name, off)
 	servers := w.on(h)
+	if !off && w.mostVoters(servers) {
+		for _, s := range w.servers { // those outside are the ones that lose
+			if s.running {
+				w.truth.violence(s)
+			}
+		}
+	}
 	h.off, h.cut = off, !off
 	h.outages++
 	for _, s := range servers {
@@ -187,12 +195,29 @@ func (w *world) isolate(h *host, off bool) {
 	})
 }
 
+// mostVoters reports whether half or more of the voting primaries are among some
+// servers.
+func (w *world) mostVoters(some []*server) bool {
+	all, among := 0, 0
+	for _, s := range w.servers {
+		if s.running && s.self.votes() {
+			all++
+			if slices.Contains(some, s) {
+				among++
+			}
+		}
+	}
+	return 2*among >= all
+}
+
 // restore brings a host back.
 func (w *world) restore(h *host) {
 	w.say("host %s is back", h.name)
 	h.off, h.cut = false, false
-	for _, s := range w.on(h) {
-		w.recovers(s)
+	for _, s := range w.servers {
+		if s.running && s.suspect {
+			w.recovers(s)
+		}
 	}
 	w.after(w.between(time.Second, 10*time.Second), func() {
 		if !h.isolated() {

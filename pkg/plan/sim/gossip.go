@@ -277,7 +277,7 @@ func (s *server) gossipFrom(from *server) {
 		case ours == s.self:
 		case ours == nil:
 			until, banned := s.blacklist[theirs.id]
-			if !theirs.fail && !theirs.pfail && (!banned || s.w.now >= until) {
+			if !banned || s.w.now >= until {
 				s.ping(s.learn(theirs.peer), time.Millisecond)
 			}
 		case sender.votes() && (theirs.pfail || theirs.fail):

@@ -250,6 +250,9 @@ func (m *manager) finish(o *observation, d plan.Decision, acted bool, failed err
 	if found := m.fingerprint(o); found != m.memo.written {
 		m.memo.written = found
 		m.markInSync(o)
+	}
+	if owners := m.owners(o); owners != m.memo.owners {
+		m.memo.owners = owners
 		m.w.api.status.recorded = plan.Records(m.state(o))
 	}
 	m.rest(d, changed || acted, failed)

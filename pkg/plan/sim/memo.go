@@ -19,6 +19,8 @@ type memo struct {
 	idle bool
 	// written is what was found when status and gates were last written down.
 	written uint64
+	// owners is what it looked like when the slots of the shards were.
+	owners uint64
 }
 
 var fingerprintSeed = maphash.MakeSeed()
@@ -56,6 +58,20 @@ func (m *manager) fingerprint(o *observation) uint64 {
 		for _, job := range r.Migrations {
 			write(job.State)
 		}
+	}
+	return h.Sum64()
+}
+
+// owners sums up what who owns which slots depends on.
+func (m *manager) owners(o *observation) uint64 {
+	var h maphash.Hash
+	h.SetSeed(fingerprintSeed)
+	for i, n := range o.planned {
+		maphash.WriteComparable(&h, o.nodes[i].uid)
+		maphash.WriteComparable(&h, o.nodes[i].nodeID)
+		maphash.WriteComparable(&h, n.Dead())
+		maphash.WriteComparable(&h, o.versions[n.Name])
+		maphash.WriteComparable(&h, o.replies[n.Name].Err == nil)
 	}
 	return h.Sum64()
 }

@@ -122,7 +122,7 @@ func twoShards(s plan.State, d plan.Decision) plan.Decision {
 }
 
 func replicatePrimary(s plan.State, d plan.Decision) plan.Decision {
-	if !d.Complete || len(s.Replies) < 2 {
+	if !d.Complete || s.Creating || len(s.Replies) < 2 {
 		return d
 	}
 	return plan.Decision{Actions: []plan.Action{{Kind: plan.Replicate, Node: s.Replies[0].Node, TargetID: s.Replies[1].ID, Reason: "a mistake"}}}
@@ -203,7 +203,7 @@ func bothWays(s plan.State, d plan.Decision) plan.Decision {
 }
 
 func forgetAny(s plan.State, d plan.Decision) plan.Decision {
-	if !d.Complete || len(s.Replies) < 2 {
+	if !d.Complete || s.Creating || len(s.Replies) < 2 {
 		return d
 	}
 	return plan.Decision{Actions: []plan.Action{{Kind: plan.Forget, Node: s.Replies[0].Node, TargetID: s.Replies[1].ID, Reason: "a mistake"}}}

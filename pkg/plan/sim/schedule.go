@@ -29,7 +29,7 @@ func (w *world) begin() {
 	if gentle {
 		w.stats.count("schedule gentle")
 	}
-	steps := 1 + w.rand.IntN(5)
+	steps := 1 + w.rand.IntN(4)
 	if w.chance(0.8) {
 		w.whenComplete(func() { w.next(steps, gentle) })
 		return

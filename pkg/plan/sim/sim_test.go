@@ -24,7 +24,7 @@ func seeds() uint64 {
 // lives runs schedules side by side and adds up what happened. It stops early once
 // so many failed.
 func lives(first, count uint64, enough int, opt Options) (Stats, []error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // much garbage, little that lives
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // much garbage, little that lives
 	var mu sync.Mutex
 	var stats Stats
 	var failed []error

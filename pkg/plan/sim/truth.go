@@ -111,8 +111,7 @@ func (t *truth) gone(s *server) {
 
 // ending reports whether a server is about to go, whoever wants it to.
 func (t *truth) ending(s *server) bool {
-	p := t.w.podOf(s)
-	return s.stopping || s.retired || s.writtenOff || p == nil || p.deleted != never
+	return s.stopping || s.writtenOff || !t.member(s)
 }
 
 // lostWrites compares what was acknowledged with what the owners of the slots hold.

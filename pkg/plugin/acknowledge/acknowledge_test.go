@@ -66,7 +66,7 @@ func TestWhatIsLostIsShownAndConfirmedByName(t *testing.T) {
 		for _, terminal := range []bool{true, false} {
 			c := plugintest.Client(f.Objects()...)
 			s := start(t, c, plugintest.Typing("demo\n"), terminal, "demo", "--wait=false")
-			if code := s.Wait(); code != exit.OK || s.Out.String() != "valkeycluster.valkey.gomomento.com/demo acknowledge requested\n" {
+			if code := s.Wait(); code != exit.OK || s.Out.String() != "valkeycluster.valkey.gomomento.com/demo acknowledgement requested\n" {
 				t.Errorf("%s: exit %d with %q", golden, code, s.Out)
 			}
 			plugintest.Golden(t, golden+map[bool]string{true: ".terminal", false: ".pipe"}[terminal]+".txt", s.ErrOut.String())
@@ -132,7 +132,7 @@ func TestADryRunShowsTheLossAndAsksNobody(t *testing.T) {
 	c := plugintest.Client(awaiting().Objects()...)
 	out, errOut, code := plugintest.Run(t, build(c), false, "demo", "--dry-run=client")
 	if code != exit.OK || !strings.Contains(errOut, "slots 5462-10922") || strings.Contains(errOut, "type the name") ||
-		out != "valkeycluster.valkey.gomomento.com/demo acknowledge requested (dry run)\n" || asked(t, c) != "" {
+		out != "valkeycluster.valkey.gomomento.com/demo acknowledgement requested (dry run)\n" || asked(t, c) != "" {
 		t.Errorf("exit %d, %q, %q, asked for %q", code, out, errOut, asked(t, c))
 	}
 }

@@ -110,7 +110,7 @@ func TestAFailoverThatCannotBeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 				f.Cluster.Status.Requests = []v1alpha1.RequestStatus{{Verb: "failover", ID: "00000000", State: "Running", Message: "handing over from demo-40b3d"}}
 			},
 			[]string{"--shard", "0"},
-			"a failover of cluster demo is asked for already (request 00000000 1): handing over from demo-40b3d; follow it with kubectl valkey status demo -w -n team-a," +
+			"the failover of cluster demo is asked for already (request 00000000 1): handing over from demo-40b3d; follow it with kubectl valkey status demo -w -n team-a," +
 				" or take it back with kubectl annotate valkeycluster demo valkey.gomomento.com/request-failover- -n team-a",
 		},
 	} {

@@ -47,8 +47,8 @@ func (o *Options) Unasked(c *v1alpha1.ValkeyCluster, verb string) error {
 	if a, answered := r.Answer(c); answered && a.Message != "" {
 		state = a.Message
 	}
-	return fmt.Errorf("a %s of cluster %s is asked for already (request %s): %s; follow it with %s, or take it back with %s",
-		verb, o.Name, r.Value(), state, o.StatusCommand(), o.takeBackCommand(verb))
+	return fmt.Errorf("the %s of cluster %s is asked for already (request %s): %s; follow it with %s, or take it back with %s",
+		request.Noun(verb), o.Name, r.Value(), state, o.StatusCommand(), o.takeBackCommand(verb))
 }
 
 // takeBackCommand is the command line that removes a request.
@@ -76,7 +76,7 @@ func (o *Options) Ask(ctx context.Context, c *v1alpha1.ValkeyCluster, r request.
 		result.Message = "follow it with " + o.StatusCommand()
 	}
 	if !o.Wait {
-		return o.Print(result, r.Verb+" requested")
+		return o.Print(result, request.Noun(r.Verb)+" requested")
 	}
 	return o.await(ctx, r, result)
 }

@@ -29,7 +29,7 @@ const silence = 30 * time.Second
 // await shows how a request proceeds until it is answered for good.
 func (o *Options) await(ctx context.Context, r request.Request, result Result) error {
 	if o.Output == output.Text {
-		if err := o.Print(result, r.Verb+" requested"); err != nil {
+		if err := o.Print(result, request.Noun(r.Verb)+" requested"); err != nil {
 			return err
 		}
 	}
@@ -51,14 +51,14 @@ func (o *Options) await(ctx context.Context, r request.Request, result Result) e
 		}
 	}
 	if a.State != request.Done {
-		return fmt.Errorf("the %s of cluster %s failed: %s", r.Verb, o.Name, result.Message)
+		return fmt.Errorf("the %s of cluster %s failed: %s", request.Noun(r.Verb), o.Name, result.Message)
 	}
 	return nil
 }
 
 // done is the sentence at the end of a wait.
 func (o *Options) done(r request.Request, message string, elapsed time.Duration) string {
-	text := fmt.Sprintf("The %s of cluster %s is done after %s", r.Verb, o.Name, elapsed)
+	text := fmt.Sprintf("The %s of cluster %s is done after %s", request.Noun(r.Verb), o.Name, elapsed)
 	if message != "" {
 		text += ": " + message
 	}
@@ -111,7 +111,7 @@ func (o *Options) answer(ctx context.Context, r request.Request, reporter *progr
 				continue
 			}
 			return none, exit.Timeoutf("the %s of cluster %s is not done after %s: %s; the request stays: follow it with %s, or take it back with %s",
-				r.Verb, o.Name, o.Timeout, last, o.StatusCommand(), o.takeBackCommand(r.Verb))
+				request.Noun(r.Verb), o.Name, o.Timeout, last, o.StatusCommand(), o.takeBackCommand(r.Verb))
 		case <-ticker.C():
 			// Nobody is asked; but that nothing happens says something too.
 			if c != nil {
@@ -132,9 +132,9 @@ func (o *Options) answer(ctx context.Context, r request.Request, reporter *progr
 		case waitCtx.Err() != nil:
 			continue // handled above
 		case apierrors.IsNotFound(err):
-			return none, fmt.Errorf("cluster %s in namespace %s was deleted before the %s was done", o.Name, o.Namespace, r.Verb)
+			return none, fmt.Errorf("cluster %s in namespace %s was deleted before the %s was done", o.Name, o.Namespace, request.Noun(r.Verb))
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			return none, fmt.Errorf("the %s was asked for, but can't be waited for: %w", r.Verb, err)
+			return none, fmt.Errorf("the %s was asked for, but can't be waited for: %w", request.Noun(r.Verb), err)
 		default:
 			c, last = nil, output.Clean(err.Error())
 		}
@@ -153,7 +153,7 @@ func verdict(c *v1alpha1.ValkeyCluster, r request.Request) (a v1alpha1.RequestSt
 			continue
 		}
 		if other.ID != r.ID {
-			return a, false, fmt.Errorf("somebody else asked for a %s meanwhile (request %s), which took the place of this one", r.Verb, other.Value())
+			return a, false, fmt.Errorf("somebody else asked for another %s meanwhile (request %s), which took the place of this one", request.Noun(r.Verb), other.Value())
 		}
 		return a, false, nil
 	}

@@ -163,7 +163,7 @@ func TestAWaitEndsWellOrSaysWhy(t *testing.T) {
 		},
 		"another request": {
 			func(_ *testing.T, m manager, _ *plugintest.Session) { m.annotate("ffffffff 0") },
-			exit.Failed, "error: somebody else asked for a failover meanwhile (request ffffffff 0), which took the place of this one\n",
+			exit.Failed, "error: somebody else asked for another failover meanwhile (request ffffffff 0), which took the place of this one\n",
 		},
 		"it is taken back": {
 			func(_ *testing.T, m manager, _ *plugintest.Session) { m.annotate("") },

@@ -179,7 +179,7 @@ func waiting(f foresight) string {
 	if f.Waiting == "" {
 		return ""
 	}
-	if awaited := plan.AwaitedCopies(f.End); len(awaited) > 0 {
+	if awaited := plan.AwaitedCopies(f.End); len(awaited) > 0 && !f.End.LossAccepted {
 		return output.Clean(strings.Join(awaited, "; ") + ", which is waited for until the loss is acknowledged")
 	}
 	return output.Clean(f.Waiting)

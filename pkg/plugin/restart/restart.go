@@ -20,7 +20,9 @@ const long = `Replace every node of a cluster by a new one, as a change of the i
 shard at a time, each new node in sync before an old one goes, one failover a
 shard. No key is lost, also without replicas; clients see redirects.
 
-Nodes that are newer than the request stay. Ctrl-C ends only the waiting.
+Nodes that are newer than the request stay. Ctrl-C ends only the waiting. To take
+the request back, so that what was not replaced yet stays:
+kubectl annotate valkeycluster NAME valkey.gomomento.com/request-restart-
 
 Exit codes: 0 asked for (with --wait: done), 1 refused or failed, 2 wrong usage,
 124 not done in time, 130 interrupted.`
@@ -30,10 +32,7 @@ const example = `  # Replace all nodes
 
   # See first what that means, and then how it proceeds
   kubectl valkey restart demo --dry-run=server
-  kubectl valkey restart demo --wait
-
-  # Stop it: what was replaced by then stays so
-  kubectl annotate valkeycluster demo valkey.gomomento.com/request-restart-`
+  kubectl valkey restart demo --wait`
 
 const timeout = time.Hour
 

@@ -204,7 +204,7 @@ func newReport(s *inspect.Snapshot, now time.Time) *Report {
 }
 
 // requests are those that the cluster carries with what the manager says to them,
-// and answers to such as were taken away.
+// and last answers to such as were taken away since.
 func requests(c *v1alpha1.ValkeyCluster) []Request {
 	list := []Request{}
 	for _, r := range request.Of(c) {
@@ -215,6 +215,9 @@ func requests(c *v1alpha1.ValkeyCluster) []Request {
 	for _, a := range c.Status.Requests {
 		if slices.ContainsFunc(list, func(r Request) bool { return r.Verb == a.Verb }) {
 			continue // of a former request
+		}
+		if _, open := request.Open(c, a.Verb); a.State == request.Running && !open {
+			continue // it was taken back
 		}
 		list = append(list, Request{Verb: a.Verb, ID: a.ID, State: a.State, Message: output.Clean(a.Message)})
 	}

@@ -188,6 +188,14 @@ func TestRequestsAreToldWithTheirAnswers(t *testing.T) {
 	if diff := cmp.Diff(want, requests(f.Cluster)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
+	f.Cluster.Annotations = nil // all are taken back
+	want = []Request{
+		{Verb: "acknowledge", ID: "00000000", State: "Done"},
+		{Verb: "failover", ID: "1a2b3c4d", State: "Failed", Message: "shard 0 has no replica in sync"},
+	}
+	if diff := cmp.Diff(want, requests(f.Cluster)); diff != "" {
+		t.Errorf("after they were taken back (-want +got):\n%s", diff)
+	}
 }
 
 func listed() []client.Object {

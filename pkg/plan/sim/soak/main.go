@@ -19,7 +19,7 @@ func main() {
 	trace := flag.Bool("trace", false, "print what happens")
 	keep := flag.Bool("keep-going", false, "go on after a failure")
 	flag.Parse()
-	debug.SetGCPercent(400) // much garbage, little that lives
+	debug.SetGCPercent(800) // much garbage, little that lives
 	if *seed != 0 {
 		replay(*seed, *trace)
 		return
