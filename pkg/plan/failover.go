@@ -149,7 +149,7 @@ func (m *model) majority(replica Node) bool {
 		voters++
 		n, known := m.byNodeID(id)
 		v, seen := m.View.ByID(id)
-		if m.View.Alive(id) && !(known && n.Proven()) && !(seen && v.Isolated) {
+		if m.View.Alive(id) && (!known || !n.Proven()) && (!seen || !v.Isolated) {
 			alive++
 		}
 	}

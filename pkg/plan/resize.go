@@ -181,6 +181,9 @@ func (m *model) retireDouble() ([]Action, string) {
 // handOver makes a replica that stays the primary in place of a node that goes.
 // Shards that go as a whole were drained before.
 func (m *model) handOver(n Node) ([]Action, string) {
+	if m.asked(n.Position.Shard) {
+		return nil, fmt.Sprintf("the failover of shard %d is under way", n.Position.Shard)
+	}
 	for _, other := range m.live() {
 		v := m.view(other)
 		if other.Position.Shard != n.Position.Shard || v == nil || !v.Reachable || v.Role != topology.RoleReplica {
@@ -188,7 +191,7 @@ func (m *model) handOver(n Node) ([]Action, string) {
 		}
 		if v.Replication.InSync() {
 			return []Action{{
-				Kind: Failover, Node: other.Name, Target: n.Name,
+				Kind: Failover, Node: other.Name, Position: other.Position, Target: n.Name,
 				Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, other.Name, n.Position.Shard),
 			}}, ""
 		}
