@@ -361,11 +361,3 @@ func (s *server) member(r *row) topology.Member {
 
 // position returns the place of a server's node, also of one that is gone.
 func (w *world) position(s *server) plan.Position { return w.truth.positions[s.name] }
-
-// podOf returns the pod object of a process, if there is one.
-func (w *world) podOf(s *server) *podObject {
-	if p := w.api.pods[s.name]; p != nil && p.process == s {
-		return p
-	}
-	return nil
-}
