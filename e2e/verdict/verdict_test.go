@@ -83,7 +83,10 @@ func TestManagerWasRefusedNothing(t *testing.T) {
 	for _, a := range entries {
 		// Objects in a namespace that is being deleted are refused for that reason.
 		terminating := strings.Contains(a.Status.Message, "because it is being terminated")
-		if a.Status.Code == 403 && a.Received.Before(record.Ended) && !terminating {
+		// An API server that checks owner references finds new kinds some seconds
+		// after they were installed; the manager waits for it.
+		unknown := strings.Contains(a.Status.Message, "cannot find RESTMapping")
+		if a.Status.Code == 403 && a.Received.Before(record.Ended) && !terminating && !unknown {
 			t.Errorf("the manager was refused: %s", a)
 		}
 	}
