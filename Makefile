@@ -23,7 +23,7 @@ export CGO_ENABLED := 0
 MANAGER_IMAGE ?=
 export MANAGER_IMAGE
 
-# KEEP=1 leaves the local cluster running after test-e2e and bench.
+# KEEP=1 makes test-e2e and bench use a local Kubernetes that runs, and leave it.
 KEEP ?=
 
 # RUN=<regexp> selects tests, BENCH=<regexp> benchmarks.
@@ -77,7 +77,7 @@ help: ## Print this list
 	  /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
 	@printf '\nVariables: %s\n' 'USE_KUBECONFIG=<path> uses that Kubernetes instead of the local one,'
 	@printf '           %s\n' 'MANAGER_IMAGE=<ref> names a manager image that it can pull,' \
-	  'RUN=<regexp> selects tests, KEEP=1 leaves the local Kubernetes running,' \
+	  'RUN=<regexp> selects tests, KEEP=1 keeps the local Kubernetes before and after,' \
 	  'KUBECTL_VALKEY_CACHE=<dir> moves the cache of built parts.'
 
 .PHONY: demo
@@ -125,8 +125,9 @@ test-api: ## Run the tests against a real API server
 	KUBEBUILDER_ASSETS="$$assets" go test -tags api -count=1 -timeout 20m $(run_flag) $(call tagged,api) | tee '$(LOGS)/$@/go-test.log'
 
 # Starts a recipe that runs against a Kubernetes; $$kubeconfig names it. The local
-# one is started, given the manager's image, and stopped whatever happens; after a
-# failure what it said is kept first.
+# one is started anew (a demo may have left clusters in it; KEEP=1 takes it as it
+# is), given the manager's image, and stopped whatever happens; after a failure
+# what it said is kept first.
 define with_cluster
 logs='$(LOGS)/$@'; rm -rf "$$logs"; mkdir -p "$$logs"; \
 image='$(MANAGER_IMAGE)'; kubeconfig='$(USE_KUBECONFIG)'; \
@@ -146,21 +147,33 @@ finish() { \
 }; \
 trap finish EXIT; \
 if [ -z "$$kubeconfig" ]; then \
+  [ -n '$(KEEP)' ] || $(CLUSTER) down; \
   $(CLUSTER) up; image='$(IMAGE)'; $(CLUSTER) load dist/manager-image.tar; kubeconfig=$$($(CLUSTER) kubeconfig); \
 fi; \
 export E2E_KUBECONFIG="$$kubeconfig" E2E_MANAGER_IMAGE="$$image" E2E_LOGS="$$logs"
 endef
 
+# The verdict is about the suite's run; the tests of the local Kubernetes itself
+# start it anew, so they come last. With -p 1 packages run in this order.
+e2e_first := ./e2e/suite ./e2e/verdict
+e2e_packages = $(e2e_first) $(filter-out $(e2e_first) ./e2e/bench $(if $(USE_KUBECONFIG),./e2e/cluster),$(call tagged,e2e))
+
 .PHONY: test-e2e
 test-e2e: build image ## Run the end-to-end tests on the local Kubernetes or USE_KUBECONFIG
 	@$(with_cluster); \
-	go test -tags e2e -count=1 -p 1 -timeout 75m $(run_flag) $(call tagged,e2e) | tee "$$logs/go-test.log"
+	go test -tags e2e -count=1 -p 1 -timeout 75m $(run_flag) $(e2e_packages) | tee "$$logs/go-test.log"
 
 .PHONY: bench
 bench: build image ## Measure create to Active beside the floor, for docs/performance.md
 	@$(with_cluster); \
-	go test -tags e2e -count=1 -p 1 -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 1x $(call tagged,e2e) | tee "$$logs/bench.txt"; \
+	go test -tags e2e -count=1 -p 1 -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 1x ./e2e/bench | tee "$$logs/bench.txt"; \
 	echo "the figures are in $$logs/bench.txt"
+
+FOR ?= 10m
+
+.PHONY: soak
+soak: ## Simulate clusters around the real planner for FOR=10m
+	@go run ./pkg/plan/sim/soak -for '$(FOR)'
 
 ##@ Check
 

@@ -60,7 +60,8 @@ func parse(args []string, env func(string) (string, bool)) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: the manager takes flags only", flags.Arg(0))
 	}
-	return o, o.check(namespaces, spread, level)
+	err := o.check(namespaces, spread, level)
+	return o, err
 }
 
 func setting(env func(string) (string, bool), name, fallback string) string {

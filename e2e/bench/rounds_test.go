@@ -160,15 +160,16 @@ exec valkey-cli --cluster create $nodes --cluster-replicas "$replicas" --cluster
 func bare(pod corev1.Pod, namespace string) *corev1.Pod {
 	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod.Name, Labels: pod.Labels}, Spec: *pod.Spec.DeepCopy()}
 	out.Spec.ReadinessGates = nil
-	out.Spec.Volumes = nil
-	for _, v := range pod.Spec.Volumes {
-		switch v.Name {
+	// Their nodes are known, and what was filled in of these is refused when it is
+	// sent.
+	out.Spec.TopologySpreadConstraints = nil
+	for i := range out.Spec.Volumes {
+		switch v := &out.Spec.Volumes[i]; v.Name {
 		case "conf", "acl":
 			v.ConfigMap.Name = v.Name
 		case "auth":
 			v.Secret.SecretName = v.Name
 		}
-		out.Spec.Volumes = append(out.Spec.Volumes, v)
 	}
 	return out
 }

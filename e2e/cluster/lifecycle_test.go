@@ -123,26 +123,7 @@ func foreigners(t *testing.T) (alive func()) {
 	if err := os.Mkdir(group, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// It is called like a node's program, and is in a namespace of its own.
-	kubelet := exec.Command("sleep", "infinity")
-	kubelet.Args[0] = "/opt/kubectl-valkey/bin0/kubelet"
-	kubelet.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID}
-	if err := kubelet.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = kubelet.Wait() // killed below
-	}()
-	t.Cleanup(func() {
-		_ = kubelet.Process.Kill()
-		<-ended
-		eventually(t, waitLimit, "the foreign cgroup is removed", func() error { return os.Remove(group) })
-	})
-	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, kubelet.Process.Pid), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	ended := foreignProcess(t, group)
 	return func() {
 		t.Helper()
 		for _, path := range []string{"/run/netns/kv-foreign", "/sys/class/net/kv-other", group} {
@@ -159,6 +140,32 @@ func foreigners(t *testing.T) (alive func()) {
 		default:
 		}
 	}
+}
+
+// foreignProcess runs, in that cgroup, what is called like a node's program and
+// has namespaces of its own. The channel is closed when it ends.
+func foreignProcess(t *testing.T, group string) (ended chan struct{}) {
+	t.Helper()
+	kubelet := exec.Command("sleep", "infinity")
+	kubelet.Args[0] = "/opt/kubectl-valkey/bin0/kubelet"
+	kubelet.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID}
+	if err := kubelet.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended = make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = kubelet.Wait() // killed below
+	}()
+	t.Cleanup(func() {
+		_ = kubelet.Process.Kill()
+		<-ended
+		eventually(t, waitLimit, "the foreign cgroup is removed", func() error { return os.Remove(group) })
+	})
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, kubelet.Process.Pid), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return ended
 }
 
 func present(path string) func() error {

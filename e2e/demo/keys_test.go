@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,9 @@ func replies() []string {
 			if verb == "GET" {
 				reply = value(i)
 			}
+			if i%2 == 1 {
+				lines = append(lines, "-> Redirected to slot [10289] located at 10.244.1.3:6379")
+			}
 			lines = append(lines, reply, string(rune('a'+i%2)), fmt.Sprint(100-i))
 		}
 	}
@@ -22,7 +26,7 @@ func replies() []string {
 }
 
 func TestScriptAsksForEveryReplyThatIsParsed(t *testing.T) {
-	if got, want := strings.Count(script(), "\n"), len(replies()); got != want {
+	if got, want := strings.Count(script(), "\n"), len(slices.DeleteFunc(replies(), redirect)); got != want {
 		t.Errorf("the script has %d commands, its replies %d lines", got, want)
 	}
 }
@@ -32,8 +36,8 @@ func TestParseFindsWhoAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(answers) != keyCount || primaries(answers) != 2 {
-		t.Fatalf("want %d answers of 2 nodes, got %d of %d", keyCount, len(answers), primaries(answers))
+	if len(answers) != keyCount {
+		t.Fatalf("want %d answers, got %d", keyCount, len(answers))
 	}
 	if got, want := answers[3], (answer{key: "demo:3", slot: 97, node: "b"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -53,7 +57,7 @@ func TestParseRefusesWhatWentWrong(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := parse(strings.Join(tt.change(replies()), "\n"))
+			_, err := parse(strings.Join(tt.change(slices.DeleteFunc(replies(), redirect)), "\n"))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("want an error with %q, got %v", tt.want, err)
 			}

@@ -49,6 +49,8 @@ type demo struct {
 	// image of the manager, and the archive that holds it.
 	image, archive string
 	target         target
+	// primary is a pod that answered for keys.
+	primary string
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -103,12 +105,13 @@ func (d *demo) next(took time.Duration) {
   export KUBECONFIG=%s PATH=%s:$PATH
 
   kubectl valkey status %[3]s -w           # watch it, and then, in another terminal:
-  kubectl delete pod -l app.kubernetes.io/instance=%[3]s,valkey.gomomento.com/shard-index=0
+  kubectl delete pod %[4]s            # a primary; its replica takes over, and a new node joins
+  kubectl scale valkeycluster %[3]s --replicas 4   # shards: slots move with their keys
   kubectl valkey create cache --config small --shards 6 --replicas 0 --wait
   kubectl valkey create wrong --config standrad --shards 3 --replicas 1
   kubectl get valkey -A
   kubectl delete valkeycluster %[3]s
-`, d.target.kubeconfig, path, clusterName)
+`, d.target.kubeconfig, path, clusterName, d.primary)
 	if d.target.local {
 		fmt.Fprint(d.shell.out, "\n  make down                              # stop this Kubernetes and remove what it left\n")
 	} else {

@@ -143,6 +143,7 @@ func (d *demo) use(ctx context.Context) error {
 	}
 	fmt.Fprintln(d.shell.out)
 	report(d.shell.out, answers, names)
+	d.primary = answers[0].node
 	return nil
 }
 

@@ -176,7 +176,9 @@ func checkStatusCommand(t *testing.T, s *harness.Space, c *v1alpha1.ValkeyCluste
 func checkEvents(t *testing.T, s *harness.Space) {
 	t.Helper()
 	for _, e := range s.Events() {
-		if e.Type == corev1.EventTypeWarning {
+		// A kubelet says so when this machine is too busy for it.
+		busy := e.Source.Component == "kubelet" && strings.Contains(e.Message, "timed out")
+		if e.Type == corev1.EventTypeWarning && !busy {
 			t.Errorf("Warning about %s %s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
 		}
 	}

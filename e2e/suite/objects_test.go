@@ -41,7 +41,8 @@ func everything(t *testing.T, s *harness.Space) []unstructured.Unstructured {
 			t.Fatalf("list the kinds: %v", err)
 		}
 		for _, kind := range group.APIResources {
-			if !slices.Contains(kind.Verbs, "list") {
+			// Endpoints are the old form of EndpointSlices.
+			if !slices.Contains(kind.Verbs, "list") || kind.Name == "endpoints" {
 				continue
 			}
 			list, err := dyn.Resource(version.WithResource(kind.Name)).Namespace(s.Name).List(t.Context(), metav1.ListOptions{})
@@ -58,7 +59,7 @@ func everything(t *testing.T, s *harness.Space) []unstructured.Unstructured {
 func ours(all []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool {
 		// Kubernetes copies the labels of a Service to its EndpointSlices.
-		return o.GetLabels()[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy || o.GetKind() == "Endpoints" || o.GetKind() == "EndpointSlice"
+		return o.GetLabels()[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy || o.GetKind() == "EndpointSlice"
 	})
 }
 

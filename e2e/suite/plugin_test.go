@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
@@ -41,22 +43,17 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+var (
+	podNames = regexp.MustCompile(`\bc-[0-9a-f]{5}\b`)
+	times    = regexp.MustCompile(`\b([0-9]+m)?[0-9]+s\b`)
+	progress = regexp.MustCompile(`(?m)^ *TIME  .*(\n *TIME  .*)*`)
+	spaces   = regexp.MustCompile(` {2,}`)
+)
+
 // normalize replaces what differs from run to run.
 func normalize(s *harness.Space, text string) string {
-	for pattern, with := range map[string]string{
-		`\b` + s.Name + `\b`:                       "NAMESPACE",
-		`\bc-[0-9a-f]{5}\b`:                        "c-NODE",
-		`\b([0-9]+m)?[0-9]+(\.[0-9]+)?s\b`:         "TIME",
-		`(?m)^ *TIME  .*(\n *TIME  .*)*`:           "(progress)",
-		`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z`:    "NOW",
-		regexp.QuoteMeta(s.ValkeyImage.Ref) + `\b`: "IMAGE",
-	} {
-		if strings.HasPrefix(pattern, "(?m)") {
-			continue // it needs the others' work
-		}
-		text = regexp.MustCompile(pattern).ReplaceAllString(text, with)
-	}
-	return regexp.MustCompile(`(?m)^ *TIME  .*(\n *TIME  .*)*`).ReplaceAllString(text, "(progress)")
+	text = strings.NewReplacer(s.Name, "NAMESPACE", s.ValkeyImage.Ref, "IMAGE", s.ValkeyImage.Version, "VERSION").Replace(text)
+	return times.ReplaceAllString(podNames.ReplaceAllString(text, "c-NODE"), "TIME")
 }
 
 // The plugin as people use it, from the creation of a cluster on.
@@ -67,14 +64,14 @@ func TestPluginFromCreateToStatus(t *testing.T) {
 	if created.Code != 0 || created.Stderr != "" || strings.Contains(created.Stdout, "\x1b") {
 		t.Fatal(created)
 	}
-	golden(t, "create-wait.txt", normalize(s, created.Stdout))
+	golden(t, "create-wait.txt", progress.ReplaceAllString(normalize(s, created.Stdout), "(progress)"))
 	if state := s.Get("c").Status.State; state != v1alpha1.StateActive {
 		t.Errorf("create --wait returned while the cluster was %s", state)
 	}
 	checkProgress(t, created.Stdout)
 	s.WaitActive("c")
 
-	t.Run("status", func(t *testing.T) { golden(t, "status.txt", normalizeStatus(s, s.Valkey("status", "c").Stdout)) })
+	t.Run("status", func(t *testing.T) { golden(t, "status.txt", normalizeStatus(t, s, s.Valkey("status", "c").Stdout)) })
 	t.Run("status as data", func(t *testing.T) { checkData(t, s) })
 	t.Run("status of all namespaces", func(t *testing.T) {
 		r := s.RunKubectl(t.Context(), "", "valkey", "status", "-A")
@@ -115,32 +112,29 @@ func checkProgress(t *testing.T, text string) {
 	}
 }
 
-var (
-	spaces = regexp.MustCompile(` {2,}`)
-	ages   = regexp.MustCompile(`\b[0-9]+(m[0-9]+)?s\b`)
-	ips    = regexp.MustCompile(`\b10(\.[0-9]{1,3}){3}\b`)
-	hosts  = regexp.MustCompile(`\bnode[0-9]\b`)
-)
-
-// normalizeStatus also hides widths, addresses and the order of the nodes, whose
-// names are random.
-func normalizeStatus(s *harness.Space, text string) string {
-	text = ips.ReplaceAllString(hosts.ReplaceAllString(ages.ReplaceAllString(normalize(s, text), "AGE"), "HOST"), "IP")
-	text = strings.ReplaceAll(text, "TIME", "AGE")
-	text = strings.ReplaceAll(text, s.ValkeyImage.Version, "VERSION")
+// normalizeStatus also hides where pods are, widths, and the order of the nodes of
+// a shard, whose names are random.
+func normalizeStatus(t *testing.T, s *harness.Space, text string) string {
+	t.Helper()
+	text = normalize(s, text)
+	for _, pod := range s.Pods("c") {
+		var node corev1.Node
+		if err := s.Client.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, &node); err != nil {
+			t.Fatalf("read the node of pod %s: %v", pod.Name, err)
+		}
+		place := regexp.MustCompile(` ` + node.Labels[corev1.LabelTopologyZone] + ` +` + node.Name + ` +` + regexp.QuoteMeta(pod.Status.PodIP) + ` `)
+		text = place.ReplaceAllString(text, " ZONE  HOST  IP ")
+	}
 	lines := strings.Split(spaces.ReplaceAllString(text, "  "), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
-	// Lines of one table that differ only in what was hidden are in no certain order.
-	first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "NODE  ") })
-	if first >= 0 {
-		end := first + 1
-		for end < len(lines) && strings.HasPrefix(lines[end], "c-NODE") {
-			end++
-		}
-		slices.Sort(lines[first+1 : end])
+	first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "NODE  ") }) + 1
+	end := first
+	for strings.HasPrefix(lines[end], "c-NODE") {
+		end++
 	}
+	slices.Sort(lines[first:end])
 	return strings.Join(lines, "\n")
 }
 

@@ -196,11 +196,18 @@ func TestWrongReferencesAreNamedAndHealByThemselves(t *testing.T) {
 			}
 			s.WaitCondition("c", v1alpha1.ConditionConfigResolved, metav1.ConditionFalse, ref.reason, words...)
 			s.Eventually("an event says so", harness.ActiveWithin, func() error {
-				events := s.EventsOf("c", ref.reason)
-				if len(events) != 1 || events[0].Type != corev1.EventTypeWarning || events[0].Count > 1 {
-					return fmt.Errorf("there are %d events: %v", len(events), events)
+				// For a moment the manager may not know what was published just before, and
+				// say so; what counts is that it says the right thing, once.
+				said := 0
+				for _, e := range s.EventsOf("c", ref.reason) {
+					if e.Type == corev1.EventTypeWarning && harness.Contains(e.Message, words...) == nil {
+						said += max(1, int(e.Count))
+					}
 				}
-				return harness.Contains(events[0].Message, words...)
+				if said != 1 {
+					return fmt.Errorf("it was said %d times", said)
+				}
+				return nil
 			})
 			if r := s.Valkey("status", "c"); r.Code != 1 {
 				t.Errorf("status of a cluster that can't be made: %s", r)

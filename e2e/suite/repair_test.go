@@ -26,19 +26,20 @@ func pick(t *testing.T, servers []harness.Server, role topology.Role, shard int3
 	return harness.Server{}
 }
 
-// waitTrouble waits until the manager says that something is wrong: F-12 gives it
-// 15 s.
-func waitTrouble(s *harness.Space, pod string) {
+// waitTrouble waits until the manager has said that something is wrong: F-12 gives
+// it 15 s.
+func waitTrouble(s *harness.Space, history *harness.History, pod string) {
 	s.Eventually("the loss of "+pod+" shows in the conditions", 15*time.Second, func() error {
-		c := s.Get("c")
-		ready, degraded := harness.Condition(c, v1alpha1.ConditionReady), harness.Condition(c, v1alpha1.ConditionDegraded)
-		if ready.Status != metav1.ConditionFalse || degraded.Status != metav1.ConditionTrue {
-			return fmt.Errorf("Ready is %s: %s; Degraded is %s: %s", ready.Status, ready.Message, degraded.Status, degraded.Message)
-		}
-		if c.Status.Ready == "6/6" || c.Status.State != v1alpha1.StateActive {
-			return fmt.Errorf("%s nodes are ready, state %s", c.Status.Ready, c.Status.State)
-		}
-		return nil
+		return history.Find(func(c *v1alpha1.ValkeyCluster) error {
+			ready, degraded := harness.Condition(c, v1alpha1.ConditionReady), harness.Condition(c, v1alpha1.ConditionDegraded)
+			if ready.Status != metav1.ConditionFalse || degraded.Status != metav1.ConditionTrue {
+				return fmt.Errorf("Ready is %s: %s; Degraded is %s: %s", ready.Status, ready.Message, degraded.Status, degraded.Message)
+			}
+			if c.Status.Ready == "6/6" || c.Status.State != v1alpha1.StateActive {
+				return fmt.Errorf("%s nodes are ready, state %s", c.Status.Ready, c.Status.State)
+			}
+			return nil
+		})
 	})
 }
 
@@ -72,9 +73,10 @@ func TestLostNodesAreReplaced(t *testing.T) {
 	for i, loss := range losses {
 		t.Run(loss.name, func(t *testing.T) {
 			victim := pick(t, s.WaitFormed("c", 3, 1), loss.role, int32(i%3))
+			history := s.History()
 			begin := time.Now()
 			loss.lose(victim)
-			waitTrouble(s, victim.Pod.Name)
+			waitTrouble(s, history, victim.Pod.Name)
 			shown := time.Since(begin)
 			s.WaitActive("c")
 			servers := s.WaitFormed("c", 3, 1)

@@ -38,7 +38,7 @@ func TestEditBeforeTheFirstSlotReplacesTheTarget(t *testing.T) {
 	s.WaitActive("c")
 	s.WaitFormed("c", 2, 1)
 	if events := s.EventsOf("c", v1alpha1.ReasonActive); len(events) != 1 || harness.Contains(events[0].Message, "2 shards", "4/4") != nil {
-		t.Errorf("events of becoming Active: %v", events)
+		t.Errorf("events of becoming Active: %q", messages(events))
 	}
 }
 
@@ -98,7 +98,7 @@ func TestEditAfterTheFirstSlotIsAppliedAfterwards(t *testing.T) {
 	s.WaitActive("c")
 	s.WaitFormed("c", 4, 1)
 	if events := s.EventsOf("c", v1alpha1.ReasonActive); len(events) != 1 || harness.Contains(events[0].Message, "3 shards", "6/6") != nil {
-		t.Errorf("events of becoming Active: %v", events)
+		t.Errorf("events of becoming Active: %q", messages(events))
 	}
 }
 
@@ -130,6 +130,14 @@ func TestResizeKeepsEveryKey(t *testing.T) {
 	if r.Stdout != "2/2" {
 		t.Errorf("the scale subresource shows %s", r)
 	}
+}
+
+func messages(events []corev1.Event) []string {
+	var out []string
+	for i := range events {
+		out = append(out, events[i].Message)
+	}
+	return out
 }
 
 // deletePod deletes a pod as a person does, with its grace period.

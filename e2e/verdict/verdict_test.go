@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,7 +83,10 @@ func TestManagerWasRefusedNothing(t *testing.T) {
 	for _, a := range entries {
 		// Objects in a namespace that is being deleted are refused for that reason.
 		terminating := strings.Contains(a.Status.Message, "because it is being terminated")
-		if a.Status.Code == 403 && a.Received.Before(record.Ended) && !terminating {
+		// An API server that checks owner references finds new kinds some seconds
+		// after they were installed; the manager waits for it.
+		unknown := strings.Contains(a.Status.Message, "cannot find RESTMapping")
+		if a.Status.Code == 403 && a.Received.Before(record.Ended) && !terminating && !unknown {
 			t.Errorf("the manager was refused: %s", a)
 		}
 	}
@@ -109,15 +113,31 @@ func TestManagerUsedEveryRightItHas(t *testing.T) {
 		return
 	}
 	for _, r := range slices.Sorted(maps.Keys(granted)) {
-		// Asked about by the admission plugin OwnerReferencesPermissionEnforcement when
-		// an owned object is made; never a request of its own.
-		if strings.Contains(r, "/finalizers") {
-			continue
-		}
-		if used[r] == 0 {
+		if used[r] == 0 && !silent(r, used) {
 			t.Errorf("install.yaml grants what the manager never did: %s", r)
 		}
 	}
+}
+
+// silent are rights that a run need not show.
+func silent(r string, used map[string]int) bool {
+	verb, resource, _ := strings.Cut(r, " ")
+	switch {
+	case strings.HasSuffix(strings.Split(resource, ".")[0], "/finalizers"):
+		// The admission plugin OwnerReferencesPermissionEnforcement asks about it when an
+		// owned object is made. It is never a request of its own; the tests of the API
+		// server show that it takes it.
+		return true
+	case verb == "list":
+		// Where the API server can stream a list as part of a watch, nothing is listed;
+		// before Kubernetes 1.32 it couldn't.
+		return used["watch "+resource] > 0
+	case verb == "patch" && strings.HasPrefix(resource, "events"):
+		// An event that repeats is counted, not made again: nothing may repeat in a run
+		// in which all is well.
+		return used["create "+resource] > 0
+	}
+	return false
 }
 
 // grants are the rights that the manager's own roles give.
@@ -193,7 +213,7 @@ func TestNoPodWasAgainstPodSecurity(t *testing.T) {
 // What goes wrong in the clusters is said in conditions; an error in the log is a
 // fault of the manager.
 func TestManagerLoggedNoError(t *testing.T) {
-	_, e := run(t)
+	record, e := run(t)
 	files, err := filepath.Glob(filepath.Join(e.Logs, "manager-*.log"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("find the manager's logs in %s: %v", e.Logs, err)
@@ -206,14 +226,21 @@ func TestManagerLoggedNoError(t *testing.T) {
 		lines := bufio.NewScanner(bytes.NewReader(data))
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			var entry struct{ Level, Msg, Error string }
+			var entry struct {
+				Level, Logger, Msg, Error string
+				TS                        time.Time
+			}
 			if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 				if strings.Contains(lines.Text(), "panic") {
 					t.Errorf("%s: %s", filepath.Base(file), lines.Text())
 				}
 				continue // what client-go writes has another form
 			}
-			if entry.Level == "error" {
+			// The last words of a cluster whose namespace goes, and those of a manager that
+			// is told to stop.
+			late := strings.Contains(entry.Error, "because it is being terminated") || !entry.TS.Before(record.Ended.Truncate(time.Second)) ||
+				(entry.Logger == "leaderelection" && strings.Contains(entry.Error, "context canceled"))
+			if entry.Level == "error" && !late {
 				t.Errorf("%s: %s", filepath.Base(file), fmt.Sprintf("%.1000s", lines.Text()))
 			}
 		}

@@ -138,7 +138,7 @@ func TestHashesOfAnotherFormAreRefusedWithoutShowingThem(t *testing.T) {
 		b := binding("app", permission("reader"))
 		b.PasswordHashes = append(b.PasswordHashes, v1alpha1.PasswordHash(hash))
 		file, problems := Render(input(b))
-		if file != "" || len(problems) != 1 || problems[0].Reason != ReasonBindingRefused || !strings.Contains(problems[0].Message, "passwordHashes[1]") {
+		if file != "" || len(problems) != 1 || problems[0].Reason != v1alpha1.ReasonBindingRefused || !strings.Contains(problems[0].Message, "passwordHashes[1]") {
 			t.Errorf("%s: %v", name, problems)
 		}
 		if hash != "" && len(problems) > 0 && strings.Contains(problems[0].Message, hash) {
@@ -194,7 +194,7 @@ func TestPatternsThatAFileCannotHoldAreRefused(t *testing.T) {
 
 func TestNamesThatAFileCannotHoldAreRefused(t *testing.T) {
 	for _, username := range []string{"", "a b", "a\nuser b", "é", "_momento_operator", "_momento_x", strings.Repeat("a", 129)} {
-		if file, problems := Render(input(binding(username, permission("reader")))); file != "" || len(problems) != 1 || problems[0].Reason != ReasonBindingRefused {
+		if file, problems := Render(input(binding(username, permission("reader")))); file != "" || len(problems) != 1 || problems[0].Reason != v1alpha1.ReasonBindingRefused {
 			t.Errorf("username %q: %v", username, problems)
 		}
 	}

@@ -11,10 +11,6 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 )
 
-// ReasonBindingRefused is the reason of a binding or role that can't be written to
-// an ACL file.
-const ReasonBindingRefused = "BindingRefused"
-
 // The CRDs have the same rules. They are checked again because a line is built by
 // joining words, and what was stored before a rule existed is not checked by it.
 var (
@@ -27,7 +23,7 @@ var (
 func notHash(s string) bool { return !hashForm.MatchString(s) }
 
 func refused(format string, args ...any) settings.Problem {
-	return settings.Problem{Reason: ReasonBindingRefused, Message: fmt.Sprintf(format, args...)}
+	return settings.Problem{Reason: v1alpha1.ReasonBindingRefused, Message: fmt.Sprintf(format, args...)}
 }
 
 // duplicates reports usernames that occur twice. The names within one list are

@@ -8,21 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 )
 
 // ExpiryWarning is how long before its end a certificate is warned about.
 const ExpiryWarning = 14 * 24 * time.Hour
-
-// Reasons of warnings.
-const (
-	ReasonUsageMissing   = "TLSUsageMissing"
-	ReasonChainBroken    = "TLSChainBroken"
-	ReasonExpired        = "TLSExpired"
-	ReasonNotYetValid    = "TLSNotYetValid"
-	ReasonExpiring       = "TLSExpiring"
-	ReasonNameNotCovered = "TLSNameNotCovered"
-)
 
 func warning(reason, format string, args ...any) settings.Problem {
 	return settings.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -49,11 +40,11 @@ func checkUsages(leaf *x509.Certificate) []settings.Problem {
 	}
 	var warnings []settings.Problem
 	if !has(x509.ExtKeyUsageClientAuth) {
-		warnings = append(warnings, warning(ReasonUsageMissing,
+		warnings = append(warnings, warning(v1alpha1.ReasonTLSUsageMissing,
 			"the certificate's extended key usage lacks client auth: nodes dial one another with it, so they never form a cluster; issue it with server auth and client auth"))
 	}
 	if !has(x509.ExtKeyUsageServerAuth) {
-		warnings = append(warnings, warning(ReasonUsageMissing,
+		warnings = append(warnings, warning(v1alpha1.ReasonTLSUsageMissing,
 			"the certificate's extended key usage lacks server auth: clients refuse it; issue it with server auth and client auth"))
 	}
 	return warnings
@@ -90,7 +81,7 @@ func checkChain(chain, ca []*x509.Certificate) ([]*x509.Certificate, []settings.
 	if !slices.ContainsFunc(ca, isSelfIssued) {
 		text = CAKey + " holds no root certificate, which nodes need to verify each other"
 	}
-	return nil, []settings.Problem{warning(ReasonChainBroken, "%s (issuer of the certificate: %s): put the root into %s and any intermediates after the leaf into %s",
+	return nil, []settings.Problem{warning(v1alpha1.ReasonTLSChainBroken, "%s (issuer of the certificate: %s): put the root into %s and any intermediates after the leaf into %s",
 		text, chain[0].Issuer, CAKey, CertificateKey)}
 }
 
@@ -117,11 +108,11 @@ func checkDates(what string, c *x509.Certificate, now time.Time) []settings.Prob
 	date := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	switch left := c.NotAfter.Sub(now); {
 	case left < 0:
-		return []settings.Problem{warning(ReasonExpired, "%s expired on %s: clients that verify it can't connect; renew it", what, date(c.NotAfter))}
+		return []settings.Problem{warning(v1alpha1.ReasonTLSExpired, "%s expired on %s: clients that verify it can't connect; renew it", what, date(c.NotAfter))}
 	case now.Before(c.NotBefore):
-		return []settings.Problem{warning(ReasonNotYetValid, "%s is valid only from %s on: clients that verify it can't connect before", what, date(c.NotBefore))}
+		return []settings.Problem{warning(v1alpha1.ReasonTLSNotYetValid, "%s is valid only from %s on: clients that verify it can't connect before", what, date(c.NotBefore))}
 	case left < ExpiryWarning:
-		return []settings.Problem{warning(ReasonExpiring, "%s expires on %s, in %d days: renew it", what, date(c.NotAfter), int(left/(24*time.Hour)))}
+		return []settings.Problem{warning(v1alpha1.ReasonTLSExpiring, "%s expires on %s, in %d days: renew it", what, date(c.NotAfter), int(left/(24*time.Hour)))}
 	default:
 		return nil
 	}
@@ -137,6 +128,6 @@ func checkExternal(leaf Leaf, external []string) []settings.Problem {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []settings.Problem{warning(ReasonNameNotCovered,
+	return []settings.Problem{warning(v1alpha1.ReasonTLSNameNotCovered,
 		"the certificate doesn't cover the external names %s: clients that are given them can't verify it; issue it with these names too", strings.Join(missing, ", "))}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 )
 
@@ -33,60 +34,60 @@ func TestWhatLeavesNodesRunningIsAWarning(t *testing.T) {
 	}{
 		"server auth only": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), &ca), ca),
-			want: []settings.Problem{{Reason: ReasonUsageMissing, Message: "lacks client auth"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSUsageMissing, Message: "lacks client auth"}},
 		},
 		"client auth only": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), &ca), ca),
-			want: []settings.Problem{{Reason: ReasonUsageMissing, Message: "lacks server auth"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSUsageMissing, Message: "lacks server auth"}},
 		},
 		"another usage": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} }), &ca), ca),
-			want: []settings.Problem{{Reason: ReasonUsageMissing, Message: "lacks client auth"}, {Reason: ReasonUsageMissing, Message: "lacks server auth"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSUsageMissing, Message: "lacks client auth"}, {Reason: v1alpha1.ReasonTLSUsageMissing, Message: "lacks server auth"}},
 		},
 		"expired": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }), &ca), ca),
-			want: []settings.Problem{{Reason: ReasonExpired, Message: "the certificate expired on 2026-11-30T11:59:59Z"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSExpired, Message: "the certificate expired on 2026-11-30T11:59:59Z"}},
 		},
 		"not yet valid": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.NotBefore = now.Add(time.Hour) }), &ca), ca),
-			want: []settings.Problem{{Reason: ReasonNotYetValid, Message: "valid only from 2026-11-30T13:00:00Z on"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSNotYetValid, Message: "valid only from 2026-11-30T13:00:00Z on"}},
 		},
 		"13 days left": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.NotAfter = now.Add(ExpiryWarning - time.Second) }), &ca), ca),
-			want: []settings.Problem{{Reason: ReasonExpiring, Message: "expires on 2026-12-14T11:59:59Z, in 13 days"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSExpiring, Message: "expires on 2026-12-14T11:59:59Z, in 13 days"}},
 		},
 		"14 days left": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.NotAfter = now.Add(ExpiryWarning) }), &ca), ca),
 		},
 		"expired CA, valid leaf": {
 			data: secretOf(t, issue(t, leafTemplate(), &expiredCA), expiredCA),
-			want: []settings.Problem{{Reason: ReasonExpired, Message: `the CA certificate "CN=old" expired on 2026-11-30T11:00:00Z`}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSExpired, Message: `the CA certificate "CN=old" expired on 2026-11-30T11:00:00Z`}},
 		},
 		"an expired CA beside the one in use": {data: secretOf(t, issue(t, leafTemplate(), &ca), expiredCA, ca)},
 		"a CA about to expire": {
 			data: secretOf(t, issue(t, leafTemplate(), &endingCA), endingCA),
-			want: []settings.Problem{{Reason: ReasonExpiring, Message: `the CA certificate "CN=soon" expires on 2026-12-10T12:00:00Z, in 10 days`}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSExpiring, Message: `the CA certificate "CN=soon" expires on 2026-12-10T12:00:00Z, in 10 days`}},
 		},
 		"a chain to no CA of the bundle": {
 			data: secretOf(t, issue(t, leafTemplate(), &ca), stranger),
-			want: []settings.Problem{{Reason: ReasonChainBroken, Message: "not signed by any CA in ca.crt (issuer of the certificate: CN=ca)"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSChainBroken, Message: "not signed by any CA in ca.crt (issuer of the certificate: CN=ca)"}},
 		},
 		"another CA of the same name": {
 			data: secretOf(t, issue(t, leafTemplate(), &ca), issue(t, caTemplate("ca"), nil)),
-			want: []settings.Problem{{Reason: ReasonChainBroken, Message: "not signed by any CA in ca.crt"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSChainBroken, Message: "not signed by any CA in ca.crt"}},
 		},
 		"an intermediate as the only CA": {
 			data: secretOf(t, issue(t, leafTemplate(), &middle), middle),
-			want: []settings.Problem{{Reason: ReasonChainBroken, Message: "ca.crt holds no root certificate"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSChainBroken, Message: "ca.crt holds no root certificate"}},
 		},
 		"a missing intermediate": {
 			data: secretOf(t, issue(t, leafTemplate(), &middle), ca),
-			want: []settings.Problem{{Reason: ReasonChainBroken, Message: "put the root into ca.crt and any intermediates after the leaf into tls.crt"}},
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSChainBroken, Message: "put the root into ca.crt and any intermediates after the leaf into tls.crt"}},
 		},
 		"external names": {
 			data:     secretOf(t, issue(t, with(func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "shard-0.example.com", "*.covered.com") }), &ca), ca),
 			external: []string{"shard-0.example.com", "shard-1.example.com", "x.covered.com", "shard-2.example.com"},
-			want:     []settings.Problem{{Reason: ReasonNameNotCovered, Message: "the external names shard-1.example.com, shard-2.example.com:"}},
+			want:     []settings.Problem{{Reason: v1alpha1.ReasonTLSNameNotCovered, Message: "the external names shard-1.example.com, shard-2.example.com:"}},
 		},
 		"everything at once, the heaviest first": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) {
@@ -94,10 +95,10 @@ func TestWhatLeavesNodesRunningIsAWarning(t *testing.T) {
 			}), &ca), stranger),
 			external: []string{"shard-0.example.com"},
 			want: []settings.Problem{
-				{Reason: ReasonUsageMissing, Message: "client auth"},
-				{Reason: ReasonChainBroken, Message: "not signed"},
-				{Reason: ReasonExpired, Message: "expired"},
-				{Reason: ReasonNameNotCovered, Message: "shard-0"},
+				{Reason: v1alpha1.ReasonTLSUsageMissing, Message: "client auth"},
+				{Reason: v1alpha1.ReasonTLSChainBroken, Message: "not signed"},
+				{Reason: v1alpha1.ReasonTLSExpired, Message: "expired"},
+				{Reason: v1alpha1.ReasonTLSNameNotCovered, Message: "shard-0"},
 			},
 		},
 	} {

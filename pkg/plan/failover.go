@@ -18,9 +18,9 @@ const (
 )
 
 const (
-	// voteLock is how long a voter does not vote again on the same dead primary. A
-	// forced failover that found too few votes is not asked for again before: the
-	// voters would be free at different times, and never enough of them at once.
+	// voteLock is how long a voter does not vote again on the same primary. A failover
+	// that found too few votes is not asked for again before: the voters would be free
+	// at different times, and never enough of them at once.
 	voteLock = 2*nodeTimeout + 500*time.Millisecond
 	// voting is how long two forced failovers are kept apart: a voter votes once in
 	// an epoch, and two that begin together share theirs.
@@ -31,6 +31,13 @@ const (
 func (m *model) asked(shard int32) bool {
 	ago, ok := m.Failovers[shard]
 	return ok && ago < FailoverTimeout
+}
+
+// askedInVain reports whether a planned failover of a shard has to wait, for the one
+// before it is under way or found too few votes.
+func (m *model) askedInVain(shard int32) bool {
+	ago, ok := m.Failovers[shard]
+	return ok && ago < voteLock
 }
 
 // mayForce reports whether a forced failover of a shard may be asked for now.

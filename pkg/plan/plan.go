@@ -212,6 +212,7 @@ func Next(s State) Decision {
 		dropHung,
 		dropSuperseded,
 		dropObsolete,
+		dropUnplaced,
 		dropHollow,
 		forgetDead,
 		createNodes,

@@ -18,7 +18,7 @@ import (
 
 func TestAnyShapeIsBootstrapped(t *testing.T) {
 	for shards := int32(1); shards <= 6; shards++ {
-		for replicas := int32(0); replicas <= 2; replicas++ {
+		for replicas := range int32(3) {
 			t.Run(fmt.Sprintf("%dx%d", shards, replicas), func(t *testing.T) {
 				w := newWorld(t, shards, replicas)
 				w.settle()

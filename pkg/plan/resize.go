@@ -16,14 +16,14 @@ func rebalance(m *model) ([]Action, string) {
 	if missing := m.unowned(); !missing.Empty() {
 		return nil, fmt.Sprintf("slots %s have no owner that answers; no slots are moved", missing)
 	}
-	owned, owners := m.shards()
+	moves, waiting := m.moves()
+	if waiting != "" {
+		return nil, waiting
+	}
 	giving, taking, underWay := m.migrating()
 	var actions []Action
-	for _, move := range slots.Moves(owned, int(m.Target.Shards)) {
-		from, to := owners[move.From], owners[move.To]
-		if from.Name == "" || to.Name == "" {
-			return nil, fmt.Sprintf("shard %d has no primary that answers; no slots are moved", move.To)
-		}
+	for _, move := range moves {
+		from, to := move.from, move.to
 		if v := m.view(to); v.State != "ok" {
 			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
 		}
@@ -32,14 +32,44 @@ func rebalance(m *model) ([]Action, string) {
 		}
 		actions = append(actions, Action{
 			Kind: MoveSlots, Node: from.Name, Target: to.Name,
-			TargetID: m.view(to).ID, Slots: move.Slots,
-			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.Slots.Len(), move.From, move.To),
+			TargetID: m.view(to).ID, Slots: move.slots,
+			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.slots.Len(), from.Position.Shard, to.Position.Shard),
 		})
 	}
 	if len(actions) > 0 {
 		return actions, ""
 	}
 	return nil, underWay
+}
+
+// move is a set of slots that goes from one node to another.
+type move struct {
+	from, to Node
+	slots    slots.Set
+}
+
+// moves returns what has to move. First every shard gets one owner: a primary that
+// was replaced while nobody could tell it may have kept slots that it had just taken.
+func (m *model) moves() ([]move, string) {
+	var out []move
+	for _, n := range m.reachable() {
+		v := m.view(n)
+		if owner, ok := m.owner(n.Position.Shard); ok && owner.Name != n.Name && v.Role == topology.RolePrimary && !v.Slots.Empty() {
+			out = append(out, move{from: n, to: owner, slots: v.Slots})
+		}
+	}
+	if len(out) > 0 {
+		return out, ""
+	}
+	owned, owners := m.shards()
+	for _, step := range slots.Moves(owned, int(m.Target.Shards)) {
+		from, to := owners[step.From], owners[step.To]
+		if from.Name == "" || to.Name == "" {
+			return nil, fmt.Sprintf("shard %d has no primary that answers; no slots are moved", step.To)
+		}
+		out = append(out, move{from: from, to: to, slots: step.Slots})
+	}
+	return out, ""
 }
 
 // migrating returns the IDs of the servers that give and that take slots right
@@ -193,7 +223,7 @@ func (m *model) retireDouble() ([]Action, string) {
 // handOver makes a replica that stays the primary in place of a node that goes.
 // Shards that go as a whole were drained before.
 func (m *model) handOver(n Node) ([]Action, string) {
-	if m.asked(n.Position.Shard) {
+	if m.askedInVain(n.Position.Shard) {
 		return nil, fmt.Sprintf("the failover of shard %d is under way", n.Position.Shard)
 	}
 	for _, other := range m.live() {

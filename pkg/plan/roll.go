@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
@@ -37,7 +38,7 @@ func roll(m *model) ([]Action, string) {
 // replace brings in the successor of a replica, or lets the replica go once the
 // successor is in place.
 func (m *model) replace(n Node) ([]Action, string) {
-	if _, ok := m.successor(n); ok {
+	if m.succeeded(n) {
 		return []Action{{
 			Kind: Leave, Node: n.Name, Position: n.Position,
 			Reason: fmt.Sprintf("node %s is outdated (%s) and its successor is in sync", n.Name, n.Outdated),
@@ -65,11 +66,11 @@ func (m *model) surge(n Node) ([]Action, string) {
 // replica afterwards. Without replicas a successor joins as one first.
 func (m *model) rollPrimary(n Node) ([]Action, string) {
 	if m.Target.ReplicasPerShard == 0 {
-		if _, ok := m.successor(n); !ok {
+		if !m.succeeded(n) {
 			return m.surge(n)
 		}
 	}
-	if m.asked(n.Position.Shard) {
+	if m.askedInVain(n.Position.Shard) {
 		return nil, fmt.Sprintf("the failover of shard %d is under way", n.Position.Shard)
 	}
 	replica, ok := m.best(m.view(n).ID, true)
@@ -82,14 +83,12 @@ func (m *model) rollPrimary(n Node) ([]Action, string) {
 	}}, ""
 }
 
-// successor returns the up-to-date Active node in the position of an outdated one.
-func (m *model) successor(n Node) (Node, bool) {
-	for _, other := range m.live() {
-		if other.Position == n.Position && other.Name != n.Name && other.Outdated == "" && other.Lifecycle == v1alpha1.LifecycleActive {
-			return other, true
-		}
-	}
-	return Node{}, false
+// succeeded reports whether an up-to-date Active node has the position of an
+// outdated one.
+func (m *model) succeeded(n Node) bool {
+	return slices.ContainsFunc(m.live(), func(other Node) bool {
+		return other.Position == n.Position && other.Name != n.Name && other.Outdated == "" && other.Lifecycle == v1alpha1.LifecycleActive
+	})
 }
 
 // dropObsolete takes back a replacement that has not joined and that the wish has

@@ -8,17 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/api/harness"
 )
-
-var server *harness.Server
-
-func TestMain(m *testing.M) {
-	harness.Main(m, &server, harness.Options{})
-}
 
 // Client-side apply keeps a whole CRD in an annotation of at most 256 KiB (C-01).
 func TestEveryWayOfInstalling(t *testing.T) {
@@ -35,11 +26,11 @@ func TestEveryWayOfInstalling(t *testing.T) {
 		{"create, then replace", []string{"create"}, []string{"replace"}, " replaced"},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			defer remove(t, install)
+			server := start(t)
 			server.MustKubectl(t, append(way.first, "-f", install)...)
 			server.MustKubectl(t, "wait", "--for=condition=Established", "crd", "--all")
 			server.MustKubectl(t, append(way.first, "-f", starter)...)
-			before := generations(t, install) + generations(t, starter)
+			before := generations(t, server, install) + generations(t, server, starter)
 			for _, file := range []string{install, starter} {
 				out := server.MustKubectl(t, append(way.again, "-f", file)...)
 				for line := range strings.Lines(out) {
@@ -48,7 +39,7 @@ func TestEveryWayOfInstalling(t *testing.T) {
 					}
 				}
 			}
-			if after := generations(t, install) + generations(t, starter); after != before {
+			if after := generations(t, server, install) + generations(t, server, starter); after != before {
 				t.Errorf("the second run changed objects:\n%s\nbecame\n%s", before, after)
 			}
 		})
@@ -56,22 +47,26 @@ func TestEveryWayOfInstalling(t *testing.T) {
 }
 
 // generations lists what the server counts as changes of each object.
-func generations(t *testing.T, file string) string {
+func generations(t *testing.T, server *harness.Server, file string) string {
 	t.Helper()
 	return server.MustKubectl(t, "get", "-f", file, "-o",
 		`jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`)
 }
 
-// remove deletes everything, so that the next way starts from nothing. It plays
-// the namespace controller, which this tier doesn't have.
-func remove(t *testing.T, file string) {
+// start gives each way an API server that nothing was installed on: to delete what
+// another way installed can take minutes.
+func start(t *testing.T) *harness.Server {
 	t.Helper()
-	server.Kubectl(t, "delete", "--wait=false", "--ignore-not-found", "-f", file)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: harness.ManagerNamespace}}
-	if err := server.Client.SubResource("finalize").Update(t.Context(), ns); err != nil {
-		t.Fatalf("finish the deletion of the namespace: %v", err)
+	server, err := harness.Start(harness.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	server.MustKubectl(t, "wait", "--for=delete", "--timeout=60s", "-f", file)
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
 }
 
 func TestEachCRDStaysFarBelowTheLimitOfClientSideApply(t *testing.T) {

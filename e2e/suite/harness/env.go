@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/clusterctl"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -70,6 +73,7 @@ const parallelTests = "8"
 // their result. Record leaves a note for e2e/verdict.
 func Main(m *testing.M, record bool) {
 	flag.Parse()
+	log.SetLogger(zap.New(zap.WriteTo(io.Discard))) // the client's; tests say themselves what is wrong
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen {

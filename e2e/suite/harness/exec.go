@@ -49,8 +49,23 @@ const clientPod = "client"
 // if it is not empty, is a Secret to be found at /secret.
 func (s *Space) StartClient(mount string) {
 	s.t.Helper()
+	pod := s.ClientPod(clientPod, mount)
+	s.Create(pod)
+	s.Eventually("the client's pod runs", time.Minute, func() error {
+		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		if pod.Status.Phase != corev1.PodRunning {
+			return fmt.Errorf("its phase is %s", pod.Status.Phase)
+		}
+		return nil
+	})
+}
+
+// ClientPod returns a pod that does nothing and has valkey-cli.
+func (s *Space) ClientPod(name, mount string) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: clientPod},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
 			AutomountServiceAccountToken:  ptr.To(false),
@@ -73,16 +88,7 @@ func (s *Space) StartClient(mount string) {
 		}}}
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "secret", MountPath: "/secret", ReadOnly: true}}
 	}
-	s.Create(pod)
-	s.Eventually("the client's pod runs", time.Minute, func() error {
-		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
-			return err
-		}
-		if pod.Status.Phase != corev1.PodRunning {
-			return fmt.Errorf("its phase is %s", pod.Status.Phase)
-		}
-		return nil
-	})
+	return pod
 }
 
 // CLI runs valkey-cli in the client's pod with what it is to read.

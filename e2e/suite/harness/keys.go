@@ -5,24 +5,32 @@ package harness
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // WriteKeys writes n keys from the client's pod through redirects. Args go to
-// valkey-cli, for TLS and a user.
+// valkey-cli, for TLS and a user. Writing a key twice does no harm, so what failed
+// is tried again for a while.
 func (s *Space) WriteKeys(cluster string, n int, args ...string) {
 	s.t.Helper()
 	var commands strings.Builder
 	for i := range n {
 		fmt.Fprintf(&commands, "SET key:%d value:%d\n", i, i)
 	}
-	out, err := s.CLI(commands.String(), append([]string{"-c", "-h", cluster}, args...)...)
-	if err != nil {
-		s.t.Fatalf("write %d keys: %v", n, err)
-	}
-	if ok := strings.Count(out, "OK"); ok != n {
-		s.t.Fatalf("of %d writes %d succeeded: %.2000s", n, ok, out)
-	}
+	s.Eventually(fmt.Sprintf("%d keys are written", n), keysWithin, func() error {
+		out, err := s.CLI(commands.String(), append([]string{"-c", "-h", cluster}, args...)...)
+		if err != nil {
+			return err
+		}
+		if ok := strings.Count(out, "OK"); ok != n {
+			return fmt.Errorf("%d writes succeeded: %.1000s", ok, out)
+		}
+		return nil
+	})
 }
+
+// keysWithin is how long a cluster may take to serve all keys after a change.
+const keysWithin = 30 * time.Second
 
 // LostKeys reads n keys as WriteKeys wrote them and returns how many are missing or
 // wrong.
@@ -35,9 +43,14 @@ func (s *Space) LostKeys(cluster string, n int, args ...string) (int, error) {
 	if err != nil {
 		return n, fmt.Errorf("read %d keys: %w", n, err)
 	}
-	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	var lines []string
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "-> Redirected") {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
 	if len(lines) != n {
-		return n, fmt.Errorf("%d reads gave %d lines: %.2000s", n, len(lines), out)
+		return n, fmt.Errorf("%d reads gave %d lines: %.1000s", n, len(lines), out)
 	}
 	lost := 0
 	for i, line := range lines {
@@ -48,14 +61,15 @@ func (s *Space) LostKeys(cluster string, n int, args ...string) (int, error) {
 	return lost, nil
 }
 
-// WantKeys fails the test unless all n keys that WriteKeys wrote can be read.
+// WantKeys fails the test unless all n keys that WriteKeys wrote can be read. A key
+// that is lost stays lost, so what could not be read is tried again for a while.
 func (s *Space) WantKeys(cluster string, n int, args ...string) {
 	s.t.Helper()
-	lost, err := s.LostKeys(cluster, n, args...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if lost > 0 {
-		s.t.Fatalf("%d of %d keys are lost\n%s", lost, n, s.picture())
-	}
+	s.Eventually(fmt.Sprintf("all %d keys are there", n), keysWithin, func() error {
+		lost, err := s.LostKeys(cluster, n, args...)
+		if err == nil && lost > 0 {
+			err = fmt.Errorf("%d are lost", lost)
+		}
+		return err
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -201,43 +200,25 @@ func (e *Env) ManagerSockets(pod corev1.Pod) (listening []string, connections in
 	return listening, connections, nil
 }
 
-// containerProcess finds the process of a pod's only container on this machine. The
-// sandbox's pause process is in the same cgroup parent.
+// containerProcess finds the process of a pod's only container on this machine, also
+// before its start was reported. The sandbox's own process holds the namespaces and
+// is called pause.
 func containerProcess(pod corev1.Pod) (int, error) {
-	if len(pod.Status.ContainerStatuses) != 1 {
-		return 0, fmt.Errorf("pod %s has no container yet", pod.Name)
-	}
-	_, id, ok := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	if !ok || id == "" {
-		return 0, fmt.Errorf("the container of pod %s does not run yet", pod.Name)
-	}
 	groups, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {
 		return 0, fmt.Errorf("list processes: %w", err)
 	}
 	for _, file := range groups {
-		data, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(data), id) {
+		group, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(group), "pod"+string(pod.UID)) {
 			continue // a process that has just ended, or another one's
 		}
-		return strconv.Atoi(strings.Split(file, "/")[2])
+		name, err := os.ReadFile(filepath.Join(filepath.Dir(file), "comm"))
+		if err == nil && strings.TrimSpace(string(name)) != "pause" {
+			return strconv.Atoi(strings.Split(file, "/")[2])
+		}
 	}
 	return 0, fmt.Errorf("the container of pod %s is no process of this machine", pod.Name)
-}
-
-// WaitManagerRuns waits until the container of the manager's pod runs.
-func (e *Env) WaitManagerRuns(ctx context.Context, name string) (corev1.Pod, error) {
-	var pod corev1.Pod
-	err := until(ctx, time.Minute, func() error {
-		if err := e.Client.Get(ctx, client.ObjectKey{Namespace: ManagerNamespace, Name: name}, &pod); err != nil {
-			return err
-		}
-		if len(pod.Status.ContainerStatuses) != 1 || pod.Status.ContainerStatuses[0].State.Running == nil {
-			return fmt.Errorf("pod %s does not run yet: %s", name, waitingReason(pod))
-		}
-		return nil
-	})
-	return pod, err
 }
 
 // KillServer ends the server in a pod without a warning.

@@ -40,6 +40,10 @@ type ValkeyClusterStatus struct {
 	// meanwhile are applied afterwards.
 	// +optional
 	TargetSpec *TargetTopology `json:"targetSpec,omitempty"`
+	// Topology is the shape that the cluster was last complete in. What is missing
+	// of it was lost; what the spec asks for beyond it is growth.
+	// +optional
+	Topology *TargetTopology `json:"topology,omitempty"`
 	// Nodes are the names of the cluster's pods, sorted.
 	// +optional
 	// +listType=atomic

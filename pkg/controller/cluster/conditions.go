@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +16,7 @@ import (
 // only when the status of the condition does.
 func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	for _, c := range []metav1.Condition{
-		readyCondition(s, o), progressingCondition(o, out), degradedCondition(o), configCondition(o, out),
+		readyCondition(s, o), progressingCondition(out), degradedCondition(s, o), configCondition(o, out),
 	} {
 		c.ObservedGeneration = o.cluster.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -57,7 +58,7 @@ func readyCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.Cond
 		"every slot is served and every node is in sync")
 }
 
-func progressingCondition(o *observation, out outcome) metav1.Condition {
+func progressingCondition(out outcome) metav1.Condition {
 	kind := v1alpha1.ConditionProgressing
 	switch {
 	case out.blocked != nil && out.blocked.reason == v1alpha1.ReasonPaused:
@@ -78,9 +79,9 @@ func progressingCondition(o *observation, out outcome) metav1.Condition {
 }
 
 // degradedCondition compares a cluster that was complete once with its wish.
-func degradedCondition(o *observation) metav1.Condition {
+func degradedCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.Condition {
 	kind := v1alpha1.ConditionDegraded
-	if o.creating {
+	if o.creating && s.State != v1alpha1.StateActive {
 		return condition(kind, false, v1alpha1.ReasonCreating, "the cluster was not complete yet")
 	}
 	if len(o.awaited) > 0 {
@@ -92,6 +93,9 @@ func degradedCondition(o *observation) metav1.Condition {
 	}
 	if waiting := o.notInSync(true); len(waiting) > 0 {
 		return condition(kind, true, o.worst(), join(waiting))
+	}
+	if n := o.missing(); n > 0 {
+		return condition(kind, true, v1alpha1.ReasonNodesNotReady, fmt.Sprintf("%d nodes are missing", n))
 	}
 	return condition(kind, false, v1alpha1.ReasonHealthy, "every node answers and is in sync")
 }
@@ -142,7 +146,7 @@ func (r *Reconciler) announce(o *observation, before, after v1alpha1.ValkeyClust
 	}
 	for _, now := range after.Conditions {
 		was := meta.FindStatusCondition(before.Conditions, now.Type)
-		if was != nil && was.Status == now.Status && was.Reason == now.Reason && was.Message == now.Message {
+		if was != nil && was.Status == now.Status && was.Reason == now.Reason && withoutMenu(was.Message) == withoutMenu(now.Message) {
 			continue
 		}
 		if kind, ok := noteworthy(was, now); ok {
@@ -151,13 +155,34 @@ func (r *Reconciler) announce(o *observation, before, after v1alpha1.ValkeyClust
 	}
 }
 
+// menu is the part of a message that lists what exists in place of what is missing.
+var menu = regexp.MustCompile(`existing: [^;]*`)
+
+// withoutMenu is what a message says of the cluster: that others publish or withdraw
+// a config is no news of it.
+func withoutMenu(message string) string { return menu.ReplaceAllString(message, "") }
+
+// longestNote is how many bytes of text an event may have.
+const longestNote = 1024
+
+// note cuts a text to what an event can carry; the condition has all of it.
+func note(text string) string {
+	if len(text) <= longestNote {
+		return text
+	}
+	const more = "…"
+	return strings.ToValidUTF8(text[:longestNote-len(more)], "") + more
+}
+
 // noteworthy reports whether a change of a condition deserves an event: trouble
 // always, the end of trouble too, progress never.
 func noteworthy(was *metav1.Condition, now metav1.Condition) (string, bool) {
 	switch now.Type {
+	case v1alpha1.ConditionDataLoss:
+		return corev1.EventTypeWarning, now.Status == metav1.ConditionTrue
 	case v1alpha1.ConditionConfigResolved, v1alpha1.ConditionTLSReady:
-		if now.Status == metav1.ConditionFalse {
-			return corev1.EventTypeWarning, true
+		if now.Status == metav1.ConditionFalse || now.Reason == v1alpha1.ReasonTLSExpiring {
+			return corev1.EventTypeWarning, was == nil || was.Reason != now.Reason || was.Status != now.Status || now.Status == metav1.ConditionFalse
 		}
 		return corev1.EventTypeNormal, was != nil && was.Status == metav1.ConditionFalse
 	case v1alpha1.ConditionDegraded:

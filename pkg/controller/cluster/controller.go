@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +37,9 @@ type Options struct {
 type Reconciler struct {
 	// Client reads from the cache and writes; Secrets it reads from the API server.
 	Client client.Client
+	// Metadata reads from the cache what is known of Secrets, none of their data. The
+	// client would ask the API server each time.
+	Metadata client.Reader
 	// Live reads from the API server, for decisions that an old cache would spoil.
 	Live client.Reader
 	// Recorder publishes events.
@@ -67,17 +72,46 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if r.secondLook(req.NamespacedName, o) {
+		return ctrl.Result{RequeueAfter: blink}, nil
+	}
 	out := r.decide(ctx, o)
+	if errors.Is(out.failed, errDeleted) {
+		return ctrl.Result{}, nil
+	}
 	if err := r.markInSync(ctx, o); err != nil && out.failed == nil {
 		out.failed = err
 	}
-	changed, err := r.writeStatus(ctx, o, out)
+	outran, err := r.writeStatus(ctx, o, out)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	next := r.pace.next(req.NamespacedName, out.fingerprint(), out.failed == nil && (changed || out.acted), time.Now())
+	acted := out.failed == nil && out.acted
+	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
 	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
 	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+const (
+	// blink is when a node that missed one answer is asked again.
+	blink = 500 * time.Millisecond
+	// patience is how long later misses are believed at once.
+	patience = 10 * time.Second
+)
+
+// secondLook reports whether to look once more before anything is concluded: one
+// answer that comes too late, on a busy machine, is no reason to call a cluster
+// degraded and well again. A node whose container ended is not asked, so nothing
+// that is known for sure waits for this.
+func (r *Reconciler) secondLook(key types.NamespacedName, o *observation) bool {
+	if len(o.blinked) == 0 {
+		return false
+	}
+	if ago, ok := r.moments.ago(key, "blink", o.now); ok && ago < patience {
+		return false
+	}
+	r.moments.mark(key, "blink", o.now)
+	return true
 }
 
 // outcome is what one pass decided and did.
@@ -93,7 +127,7 @@ type outcome struct {
 	refused []settings.Problem
 	// answers to requests, by verb.
 	answers map[string]v1alpha1.RequestStatus
-	// lost says which slots lost their data in this pass.
+	// lost says which slots are about to be given up.
 	lost string
 }
 
@@ -102,16 +136,14 @@ type problem struct {
 	reason, message string
 }
 
-func (out outcome) fingerprint() string {
-	if out.failed != nil {
-		return "failed: " + out.failed.Error()
-	}
+// waiting reports whether something is still to come that only another look shows.
+func (out outcome) waiting() bool {
 	for _, a := range out.answers {
 		if a.State == requestRunning {
-			return a.Verb + " " + a.Message
+			return true
 		}
 	}
-	return out.summary()
+	return out.summary() != ""
 }
 
 // decide makes sure of the cluster's own objects, plans, and acts once.
@@ -125,10 +157,16 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		return out
 	}
 	if out.failed = r.ensure(ctx, o); out.failed != nil {
+		if kindsUnknown(out.failed) {
+			out.decision, out.failed = plan.Decision{Waiting: "the API server does not know the kinds of valkey.gomomento.com yet, they are new"}, nil
+		}
 		return out
 	}
 	out.refused = r.applySettings(ctx, o)
 	if needsFreshView(out.decision) {
+		if out.failed = r.stillThere(ctx, o); out.failed != nil {
+			return out
+		}
 		fresh, err := r.observe(ctx, o.cluster, r.Live)
 		if err != nil {
 			out.failed = err
@@ -142,15 +180,18 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		out.acted = true
 		return out // the snapshot is written down before the first step towards it
 	}
-	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
-	for _, a := range out.decision.Actions {
-		if a.Kind == plan.ReplaceLost && out.failed == nil {
-			out.lost = a.Reason
-			r.warn(o, v1alpha1.ReasonDataLoss, "%s", a.Reason)
-		}
+	if out.lost = o.unreportedLoss(out.decision.Actions); out.lost != "" {
+		out.acted = true
+		return out // a loss is written down before its traces go
 	}
+	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
 	return out
 }
+
+// kindsUnknown reports the answer of an API server that checks owner references
+// (OwnerReferencesPermissionEnforcement) and has not noticed our kinds yet, as it
+// is for some seconds after they were installed.
+func kindsUnknown(err error) bool { return strings.Contains(err.Error(), "cannot find RESTMapping") }
 
 // needsFreshView reports whether a decision would do harm if it came from a cache
 // that is behind: making and deleting nodes.
@@ -187,13 +228,9 @@ func (r *Reconciler) act(ctx context.Context, o *observation, actions []plan.Act
 }
 
 func (r *Reconciler) event(o *observation, kind, reason, format string, args ...any) {
-	r.Recorder.Eventf(o.cluster, nil, kind, reason, "Reconcile", format, args...)
+	r.Recorder.Eventf(o.cluster, nil, kind, reason, "Reconcile", "%s", note(fmt.Sprintf(format, args...)))
 }
 
 func (r *Reconciler) normal(o *observation, reason, format string, args ...any) {
 	r.event(o, corev1.EventTypeNormal, reason, format, args...)
-}
-
-func (r *Reconciler) warn(o *observation, reason, format string, args ...any) {
-	r.event(o, corev1.EventTypeWarning, reason, format, args...)
 }

@@ -61,7 +61,7 @@ func secretMetadata(namespace, name string) *metav1.PartialObjectMetadata {
 func (r *Reconciler) auth(ctx context.Context, cluster *v1alpha1.ValkeyCluster) (objects.Passwords, error) {
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: objects.AuthSecretName(cluster.Name)}
 	meta := secretMetadata(key.Namespace, key.Name)
-	if err := r.Client.Get(ctx, key, meta); err == nil {
+	if err := r.Metadata.Get(ctx, key, meta); err == nil {
 		if p, ok := r.creds.get(cluster.UID, meta.ResourceVersion); ok {
 			return p, nil
 		}
@@ -69,7 +69,7 @@ func (r *Reconciler) auth(ctx context.Context, cluster *v1alpha1.ValkeyCluster) 
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return objects.Passwords{}, fmt.Errorf("Secret %s with the system passwords is gone: restore it, the servers know no others", key.Name)
+		return objects.Passwords{}, fmt.Errorf("the Secret %s with the system passwords is gone: restore it, the servers know no others", key.Name)
 	}
 	if err != nil {
 		return objects.Passwords{}, fmt.Errorf("read Secret %s with the system passwords: %w", key.Name, err)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -48,7 +49,11 @@ func (r *Reconciler) ensure(ctx context.Context, o *observation) error {
 // existing reads an object of the cluster. It returns false if there is none,
 // and an error if the name belongs to somebody else.
 func (r *Reconciler) existing(ctx context.Context, o *observation, obj client.Object) (bool, error) {
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	var reader client.Reader = r.Client
+	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		reader = r.Metadata
+	}
+	err := reader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -58,14 +63,49 @@ func (r *Reconciler) existing(ctx context.Context, o *observation, obj client.Ob
 	return true, owned(o.cluster, obj)
 }
 
+// errDeleted ends a pass over a cluster that is gone or going.
+var errDeleted = errors.New("the cluster was deleted")
+
+// stillThere makes sure, once in a pass, that the cluster was not deleted since the
+// cache last heard of it: that its objects are missing is then what was wished.
+func (r *Reconciler) stillThere(ctx context.Context, o *observation) error {
+	if o.confirmed {
+		return nil
+	}
+	live := &v1alpha1.ValkeyCluster{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(o.cluster), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read cluster: %w", err)
+	}
+	if err != nil || live.UID != o.cluster.UID || !live.DeletionTimestamp.IsZero() {
+		return errDeleted
+	}
+	o.confirmed = true
+	return nil
+}
+
+// gone takes the end of the namespace for that of the cluster.
+func gone(err error) error {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return errDeleted
+	}
+	return err
+}
+
 // create makes an object. The cache holds only what carries the manager's label,
 // so an object of the same name may be there all the same.
 func (r *Reconciler) create(ctx context.Context, o *observation, obj client.Object) error {
-	err := r.Client.Create(ctx, obj)
+	if err := r.stillThere(ctx, o); err != nil {
+		return err
+	}
+	err := gone(r.Client.Create(ctx, obj))
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	live := obj.DeepCopyObject().(client.Object)
+	live, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return err
+	}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -170,7 +210,8 @@ func (r *Reconciler) ensureACL(ctx context.Context, o *observation) error {
 func (r *Reconciler) ensureBudgets(ctx context.Context, o *observation) error {
 	var budgets policyv1.PodDisruptionBudgetList
 	if err := r.Client.List(ctx, &budgets, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{
-		v1alpha1.LabelInstance: o.cluster.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}); err != nil {
+		v1alpha1.LabelInstance: o.cluster.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
+	}); err != nil {
 		return fmt.Errorf("list disruption budgets: %w", err)
 	}
 	have := map[string]*policyv1.PodDisruptionBudget{}

@@ -109,7 +109,7 @@ func (r *Reconciler) createNode(ctx context.Context, o *observation, a plan.Acti
 	in.Name, in.JoinType, in.PreferredZone = a.Node, a.JoinType, a.Zone
 	in.ShardIndex, in.NodeIndex = a.Position.Shard, a.Position.Index
 	node := objects.Node(o.cluster, in)
-	err := r.Client.Create(ctx, node)
+	err := gone(r.Client.Create(ctx, node))
 	if apierrors.IsAlreadyExists(err) {
 		live := &v1alpha1.ValkeyNode{}
 		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(node), live); err != nil {

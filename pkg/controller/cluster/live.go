@@ -57,10 +57,27 @@ func (r *Reconciler) change(o *observation, n *v1alpha1.ValkeyNode) plan.Change 
 	return plan.Compare(n.Spec, applied, want.Spec, r.immutable.of(o.config.Version))
 }
 
-// nodeInput is what every node takes from the configuration.
+// nodeInput is what every node takes from the configuration. A reference that is
+// missing stops no repair: a node is then made like those that there are.
 func (o *observation) nodeInput() objects.NodeInput {
-	return objects.NodeInput{Image: o.config.Image, PullSecrets: o.config.PullSecrets,
-		CPU: o.config.CPU, Memory: o.config.Memory, Settings: o.config.Valkey}
+	if len(o.config.problems) > 0 && len(o.nodes) > 0 {
+		return likeNode(o.nodes[0].Spec)
+	}
+	return objects.NodeInput{
+		Image: o.config.Image, PullSecrets: o.config.PullSecrets,
+		CPU: o.config.CPU, Memory: o.config.Memory, Settings: o.config.Valkey,
+	}
+}
+
+func likeNode(spec v1alpha1.ValkeyNodeSpec) objects.NodeInput {
+	in := objects.NodeInput{
+		Image: spec.Image, PullSecrets: spec.ImagePullSecrets,
+		CPU: spec.CPU, Memory: spec.Memory, Settings: map[string]string{},
+	}
+	for key, value := range spec.ValkeySettings {
+		in.Settings[key] = string(value)
+	}
+	return in
 }
 
 // applySettings changes on running servers what they take at run time. Each
@@ -116,8 +133,10 @@ func (r *Reconciler) applyTo(ctx context.Context, o *observation, n *v1alpha1.Va
 		case valkey.IsReply(err) && strings.Contains(err.Error(), "immutable"):
 			r.immutable.add(o.config.Version, key)
 		case valkey.IsReply(err):
-			refused = append(refused, settings.Problem{Reason: v1alpha1.ReasonSettingRejected,
-				Message: fmt.Sprintf("the server refuses valkey.%s %q: %s; correct it in the config", key, value, serverSays(err))})
+			refused = append(refused, settings.Problem{
+				Reason:  v1alpha1.ReasonSettingRejected,
+				Message: fmt.Sprintf("the server refuses valkey.%s %q: %s; correct it in the config", key, value, serverSays(err)),
+			})
 		default:
 			return refused, err
 		}

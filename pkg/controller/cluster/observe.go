@@ -40,12 +40,15 @@ type observation struct {
 	hosts    map[string]host
 	silent   map[string]time.Duration
 	outdated map[string]string
+	// blinked are nodes in place that did not answer for the first time.
+	blinked []string
 	// awaited says which nodes are waited for because only they may have data.
 	awaited []string
 	// failovers says how long ago one was asked for in each shard.
 	failovers map[int32]time.Duration
-	// conflict names an object that has a name of ours and another owner.
-	conflict *problem
+	// confirmed is whether the API server said in this pass that the cluster is
+	// there and not being deleted.
+	confirmed bool
 }
 
 // observe reads the cluster's objects with the given reader and asks every
@@ -202,7 +205,11 @@ func (r *Reconciler) remember(o *observation) {
 	for i := range o.nodes {
 		n := &o.nodes[i]
 		seen, asked := o.view.Nodes[n.Name]
+		before, was := r.moments.ago(key, "silent "+n.Name, o.now)
 		o.silent[n.Name] = r.moments.since(key, "silent "+n.Name, !asked || !seen.Reachable, o.now)
+		if asked && !seen.Reachable && n.Spec.Lifecycle == v1alpha1.LifecycleActive && (!was || before == 0) {
+			o.blinked = append(o.blinked, n.Name)
+		}
 		o.outdated[n.Name] = r.change(o, n).Replace
 		if req, ok := o.open(verbRestart); ok && o.outdated[n.Name] == "" && n.CreationTimestamp.Before(req.moment()) {
 			o.outdated[n.Name] = "a restart was asked for"
@@ -236,8 +243,10 @@ func (r *Reconciler) noteDeaths(o *observation) {
 		case n.Lifecycle == v1alpha1.LifecycleJoining && n.Dead():
 			r.holds.died(key, n.Position, n.Name, o.now)
 			wait := r.holds.remaining(key, n.Position, o.now)
-			o.holds[n.Position] = plan.Hold{Remaining: wait,
-				Reason: fmt.Sprintf("node %s died before it joined (%s); another is made in %s", n.Name, n.Detail, wait.Round(time.Second))}
+			o.holds[n.Position] = plan.Hold{
+				Remaining: wait,
+				Reason:    fmt.Sprintf("node %s died before it joined (%s); another is made at %s", n.Name, n.Detail, o.now.Add(wait).UTC().Format("15:04:05 MST")),
+			}
 		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead():
 			r.holds.joined(key, n.Position)
 		}

@@ -17,36 +17,34 @@ const (
 	slowest = 10 * time.Second
 )
 
-// pace remembers since when each cluster has been waiting for the same thing.
+// pace remembers since when each cluster has only been waited for.
 type pace struct {
 	mu    sync.Mutex
-	since map[types.NamespacedName]mark
+	since map[types.NamespacedName]time.Time
 }
 
-type mark struct {
-	what string
-	at   time.Time
-}
+func newPace() *pace { return &pace{since: map[types.NamespacedName]time.Time{}} }
 
-func newPace() *pace { return &pace{since: map[types.NamespacedName]mark{}} }
-
-// next returns when to look at a cluster again. What is the thing waited for, empty
-// when the cluster is as wished.
-func (p *pace) next(key types.NamespacedName, what string, changed bool, now time.Time) time.Duration {
+// next returns when to look at a cluster again. Acted says that something was done
+// in this pass, waiting that something is still to come. That the reason for
+// waiting changes does not count as something done: messages of Kubernetes change
+// all the time while nothing gets better.
+func (p *pace) next(key types.NamespacedName, acted, waiting bool, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m, ok := p.since[key]
-	if !ok || m.what != what {
-		m = mark{what: what, at: now}
-		p.since[key] = m
-	}
-	if changed {
+	began, ok := p.since[key]
+	switch {
+	case acted:
+		p.since[key] = now
+		return fastest
+	case !waiting:
+		delete(p.since, key)
+		return slowest
+	case !ok:
+		p.since[key] = now
 		return fastest
 	}
-	if what == "" {
-		return slowest
-	}
-	return min(max(now.Sub(m.at)/10, fastest), slowest)
+	return min(max(now.Sub(began)/10, fastest), slowest)
 }
 
 func (p *pace) forget(key types.NamespacedName) {

@@ -11,26 +11,25 @@ import (
 
 var key = types.NamespacedName{Namespace: "n", Name: "c"}
 
-func TestTheLongerNothingChangesTheRarerAClusterIsLookedAt(t *testing.T) {
+func TestTheLongerNothingIsDoneTheRarerAClusterIsLookedAt(t *testing.T) {
 	p := newPace()
 	now := time.Unix(1000, 0)
-	if got := p.next(key, "a pod", false, now); got != fastest {
-		t.Errorf("first look after %s, want %s", got, fastest)
-	}
-	if got := p.next(key, "a pod", false, now.Add(20*time.Second)); got != 2*time.Second {
-		t.Errorf("after 20 s of waiting every %s, want 2s", got)
-	}
-	if got := p.next(key, "a pod", false, now.Add(time.Hour)); got != slowest {
-		t.Errorf("after an hour of waiting every %s, want %s", got, slowest)
-	}
-	if got := p.next(key, "gossip", false, now.Add(time.Hour)); got != fastest {
-		t.Errorf("something new is looked at after %s, want %s", got, fastest)
-	}
-	if got := p.next(key, "gossip", true, now.Add(2*time.Hour)); got != fastest {
-		t.Errorf("after an action the next look is after %s, want %s", got, fastest)
-	}
-	if got := p.next(key, "", false, now.Add(2*time.Hour)); got != slowest {
-		t.Errorf("a cluster that is as wished is looked at after %s, want %s", got, slowest)
+	for _, c := range []struct {
+		what           string
+		acted, waiting bool
+		after, want    time.Duration
+	}{
+		{"the first look", false, true, 0, fastest},
+		{"20 s of waiting", false, true, 20 * time.Second, 2 * time.Second},
+		{"an hour of waiting", false, true, time.Hour, slowest},
+		{"an action", true, true, time.Hour, fastest},
+		{"20 s after it", false, true, time.Hour + 20*time.Second, 2 * time.Second},
+		{"nothing left to do", false, false, time.Hour + 20*time.Second, slowest},
+		{"waiting again", false, true, 2 * time.Hour, fastest},
+	} {
+		if got := p.next(key, c.acted, c.waiting, now.Add(c.after)); got != c.want {
+			t.Errorf("%s: the next look is after %s, want %s", c.what, got, c.want)
+		}
 	}
 }
 
@@ -55,5 +54,25 @@ func TestNodesThatDieBeforeTheyJoinAreReplacedMoreAndMoreSlowly(t *testing.T) {
 	h.joined(key, p)
 	if got := h.remaining(key, p, now); got != 0 {
 		t.Errorf("after a node joined the position waits %s", got)
+	}
+}
+
+func TestOneMissedAnswerIsAskedForOnceMore(t *testing.T) {
+	r := &Reconciler{moments: newMoments()}
+	o := &observation{now: time.Unix(1000, 0)}
+	if r.secondLook(key, o) {
+		t.Error("nobody missed an answer")
+	}
+	o.blinked = []string{"c-00000"}
+	if !r.secondLook(key, o) {
+		t.Error("a first miss is believed")
+	}
+	o.now = o.now.Add(blink)
+	if r.secondLook(key, o) {
+		t.Error("a second miss is not believed")
+	}
+	o.now = o.now.Add(time.Minute)
+	if !r.secondLook(key, o) {
+		t.Error("a miss much later is believed at once")
 	}
 }

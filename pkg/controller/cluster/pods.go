@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,24 +70,24 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 		text += ", " + t.Reason
 	}
 	if t.Message != "" {
-		text += ": " + lastLine(t.Message)
+		text += ": " + lastWords(t.Message)
 	}
 	return text
 }
 
-// lastLine returns the end of a log, where servers say why they stop.
-func lastLine(text string) string {
-	last := ""
-	start := 0
-	for i := 0; i <= len(text); i++ {
-		if i == len(text) || text[i] == '\n' {
-			if i > start {
-				last = text[start:i]
-			}
-			start = i + 1
-		}
+// lastWords returns the end of a log, where servers say why they stop. A server
+// that can't read its configuration prints the line in question (>>> …) before
+// the reason.
+func lastWords(text string) string {
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	n := len(lines)
+	switch {
+	case n == 0:
+		return ""
+	case n > 1 && strings.HasPrefix(lines[n-2], ">>>"):
+		return lines[n-2] + " " + lines[n-1]
 	}
-	return last
+	return lines[n-1]
 }
 
 func joinReason(reason, message string) string {

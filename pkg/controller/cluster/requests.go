@@ -212,6 +212,22 @@ func acknowledged(o *observation, req request) v1alpha1.RequestStatus {
 	return answer(req, requestDone, "")
 }
 
+// unreportedLoss says which data is given up by actions that the condition does
+// not tell of yet.
+func (o *observation) unreportedLoss(actions []plan.Action) string {
+	known := ""
+	if c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss); c != nil {
+		known = c.Message
+	}
+	var losses []string
+	for _, a := range actions {
+		if a.Kind == plan.ReplaceLost && !strings.Contains(known, a.Reason) {
+			losses = append(losses, a.Reason)
+		}
+	}
+	return strings.Join(losses, "; ")
+}
+
 // dataLoss keeps the condition that slots lost their data until somebody has
 // acknowledged it.
 func dataLoss(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
@@ -227,6 +243,8 @@ func dataLoss(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	if old := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss); old != nil && !strings.Contains(old.Message, message) {
 		message = old.Message + "; " + message
 	}
-	meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: v1alpha1.ConditionDataLoss, Status: metav1.ConditionTrue,
-		Reason: v1alpha1.ReasonDataLoss, Message: message, ObservedGeneration: o.cluster.Generation})
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionDataLoss, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonDataLoss, Message: message, ObservedGeneration: o.cluster.Generation,
+	})
 }

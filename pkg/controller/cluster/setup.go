@@ -26,7 +26,7 @@ const workers = 16
 // SetupWithManager registers the controller with its watches.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	r := &Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
+		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
 		Options: options, pace: newPace(), holds: newHolds(), moments: newMoments(),
 		immutable: newImmutable(), creds: newCredentialCache(),
 	}

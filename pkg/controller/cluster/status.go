@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -18,7 +20,8 @@ import (
 )
 
 // writeStatus writes the status if it differs from what is there, and publishes
-// an event for what changed. It reports whether it wrote.
+// an event for what changed. It reports whether it was outrun: the cache that the
+// pass started from was old, or somebody else wrote.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcome) (bool, error) {
 	next := r.nextStatus(o, out)
 	if equality.Semantic.DeepEqual(o.cluster.Status, next) {
@@ -26,11 +29,18 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcom
 	}
 	before := o.cluster.DeepCopy()
 	o.cluster.Status = next
-	if err := r.Client.Status().Patch(ctx, o.cluster, client.MergeFrom(before)); err != nil {
+	// The lock keeps a pass that started from an old cache from saying everything a
+	// second time, in the status and in events.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Status().Patch(ctx, o.cluster, patch)
+	if apierrors.IsConflict(err) {
+		return true, nil
+	}
+	if err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("update status: %w", err))
 	}
 	r.announce(o, before.Status, next)
-	return true, nil
+	return false, nil
 }
 
 // nextStatus computes the whole status from what was seen and done.
@@ -56,6 +66,9 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 	s.Endpoint = fmt.Sprintf("%s:%d", objects.ServiceDNSName(o.cluster.Name, o.cluster.Namespace, r.Options.ClusterDomain), objects.ClientPort)
 	s.TLS = o.tls.status
 	s.State, s.Message = nextState(o, out)
+	if out.decision.Complete && out.blocked == nil && out.failed == nil {
+		s.Topology = &v1alpha1.TargetTopology{Shards: o.target.Shards, ReplicasPerShard: o.target.ReplicasPerShard}
+	}
 	s.TargetSpec = nil
 	if o.creating && s.State != v1alpha1.StateActive {
 		s.TargetSpec = &v1alpha1.TargetTopology{Shards: o.target.Shards, ReplicasPerShard: o.target.ReplicasPerShard}
@@ -80,7 +93,7 @@ func keepSlots(now, before []v1alpha1.ShardStatus, view topology.View) []v1alpha
 			}
 			if was, err := slots.ParseSet(old.Slots); err == nil {
 				left := was.Minus(served)
-				now[i].Slots, now[i].SlotCount = left.String(), int32(left.Len()) //nolint:gosec // at most slots.Count
+				now[i].Slots, now[i].SlotCount = left.String(), int32(left.Len())
 			}
 		}
 	}
@@ -215,6 +228,40 @@ func (o *observation) notInSync(lost bool) []string {
 	return out
 }
 
+// had reports whether a position was filled when the cluster was last complete.
+func (o *observation) had(p plan.Position) bool {
+	t := o.cluster.Status.Topology
+	return t != nil && p.Shard < t.Shards && p.Index <= t.ReplicasPerShard
+}
+
+// missing counts the wished positions that were filled once and have no copy now.
+func (o *observation) missing() int {
+	n := 0
+	for p := range o.positions() {
+		if o.had(p) && !o.filled(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// positions yields every wished position.
+func (o *observation) positions() iter.Seq[plan.Position] {
+	return func(yield func(plan.Position) bool) {
+		for shard := range o.target.Shards {
+			for index := range o.target.ReplicasPerShard + 1 {
+				if !yield(plan.Position{Shard: shard, Index: index}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (o *observation) filled(p plan.Position) bool {
+	return slices.ContainsFunc(o.planNodes(), func(n plan.Node) bool { return n.Position == p && o.copyOf(n) })
+}
+
 // without returns the nodes of wished positions that have no full copy.
 func (o *observation) without(lost bool) []plan.Node {
 	nodes := o.planNodes()
@@ -225,8 +272,7 @@ func (o *observation) without(lost bool) []plan.Node {
 		}
 	}
 	return slices.DeleteFunc(nodes, func(n plan.Node) bool {
-		joining := n.Lifecycle == v1alpha1.LifecycleJoining && !n.Dead()
-		return good[n.Position] || !o.wished(n.Position) || lost && joining
+		return good[n.Position] || !o.wished(n.Position) || lost && !o.had(n.Position)
 	})
 }
 

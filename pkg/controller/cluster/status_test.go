@@ -28,7 +28,10 @@ func healthy() *observation {
 		cluster: &v1alpha1.ValkeyCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", Generation: 3},
 			Spec:       v1alpha1.ValkeyClusterSpec{ConfigRef: "standard", Shards: 1, ReplicasPerShard: 1},
-			Status:     v1alpha1.ValkeyClusterStatus{State: v1alpha1.StateActive},
+			Status: v1alpha1.ValkeyClusterStatus{
+				State:    v1alpha1.StateActive,
+				Topology: &v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1},
+			},
 		},
 		now: time.Unix(2000, 0), pods: map[string]*corev1.Pod{}, replies: map[string]topology.Reply{},
 		target: v1alpha1.TargetTopology{Shards: 1, ReplicasPerShard: 1},
@@ -50,8 +53,10 @@ func healthy() *observation {
 		{ID: replicaID, Role: topology.RoleReplica, PrimaryID: primaryID, ConfigEpoch: 1, LinkUp: true},
 	}
 	o.reply("c-00000", topology.Reply{ID: primaryID, Members: rows, Info: topology.ClusterInfo{State: "ok"}})
-	o.reply("c-11111", topology.Reply{ID: replicaID, Members: rows, Info: topology.ClusterInfo{State: "ok"},
-		Replication: topology.Replication{Role: topology.RoleReplica, LinkUp: true, HasLinkDownSeconds: true}})
+	o.reply("c-11111", topology.Reply{
+		ID: replicaID, Members: rows, Info: topology.ClusterInfo{State: "ok"},
+		Replication: topology.Replication{Role: topology.RoleReplica, LinkUp: true, HasLinkDownSeconds: true},
+	})
 	return o
 }
 
@@ -155,6 +160,7 @@ func TestANewClusterStaysCreatingUntilItIsComplete(t *testing.T) {
 	if s.State != v1alpha1.StateActive || s.TargetSpec != nil {
 		t.Errorf("a complete cluster is %s with target %v", s.State, s.TargetSpec)
 	}
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonHealthy, "every node answers")
 }
 
 func TestAPausedClusterSaysSo(t *testing.T) {
@@ -224,10 +230,27 @@ func TestAServersLastWordsAreReported(t *testing.T) {
 		want  string
 	}{
 		{corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "a\nBad directive\n"}, "container ended with exit code 1: Bad directive"},
+		{corev1.ContainerStateTerminated{ExitCode: 1, Message: "*** FATAL ***\n>>> 'maxmemory-policy x'\nno such policy\n\n"}, "container ended with exit code 1: >>> 'maxmemory-policy x' no such policy"},
 		{corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}, "container ended with exit code 137, OOMKilled"},
 	} {
 		if got := terminated(&c.state); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
+}
+
+func TestAClusterThatGrowsIsNotDegradedAndOneThatLostANodeIs(t *testing.T) {
+	o := healthy()
+	o.nodes[1].Spec.Lifecycle = v1alpha1.LifecycleJoining
+	o.pods["c-11111"].Status.Conditions = nil
+	s := statusOf(o, outcome{decision: plan.Decision{Waiting: "it joins"}})
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNodesNotReady, "c-11111")
+	o.cluster.Status.Topology.ReplicasPerShard = 0
+	s = statusOf(o, outcome{decision: plan.Decision{Waiting: "it joins"}})
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonHealthy, "")
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNodesNotReady, "c-11111")
+	o.cluster.Status.Topology.ReplicasPerShard = 1
+	o.nodes = o.nodes[:1]
+	s = statusOf(o, outcome{decision: plan.Decision{Waiting: "a node is made"}})
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNodesNotReady, "1 nodes are missing")
 }

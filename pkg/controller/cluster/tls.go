@@ -46,8 +46,10 @@ func (r *Reconciler) checkTLS(ctx context.Context, cluster *v1alpha1.ValkeyClust
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
-		return tlsMaterial{invalid: &problem{v1alpha1.ReasonTLSSecretNotFound,
-			fmt.Sprintf("Secret %s does not exist in namespace %s; create it with tls.crt, tls.key and ca.crt", name, cluster.Namespace)}}, nil
+		return tlsMaterial{invalid: &problem{
+			v1alpha1.ReasonTLSSecretNotFound,
+			fmt.Sprintf("Secret %s does not exist in namespace %s; create it with tls.crt, tls.key and ca.crt", name, cluster.Namespace),
+		}}, nil
 	}
 	if err != nil {
 		return tlsMaterial{}, fmt.Errorf("read TLS Secret %s: %w", name, err)
@@ -65,8 +67,10 @@ func (r *Reconciler) checkTLS(ctx context.Context, cluster *v1alpha1.ValkeyClust
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(material.CA)
 	notAfter := metav1.NewTime(leaf.NotAfter)
-	return tlsMaterial{warnings: warnings, material: material, leaf: leaf, roots: roots,
-		status: &v1alpha1.TLSStatus{Fingerprint: leaf.Fingerprint, NotAfter: &notAfter}}, nil
+	return tlsMaterial{
+		warnings: warnings, material: material, leaf: leaf, roots: roots,
+		status: &v1alpha1.TLSStatus{Fingerprint: leaf.Fingerprint, NotAfter: &notAfter},
+	}, nil
 }
 
 // ensureTLS makes the manager's own copy of the checked material, which is what
@@ -100,7 +104,9 @@ func (t tlsMaterial) condition() metav1.Condition {
 	case t.outdated:
 		return condition(kind, false, v1alpha1.ReasonTLSNotServed, "the Secret changed after the nodes were given their certificate; they go on with the one they have")
 	case len(t.warnings) > 0:
-		return condition(kind, false, t.warnings[0].Reason, t.warnings[0].Message)
+		// A certificate that will expire soon still does what it has to.
+		fine := t.warnings[0].Reason == v1alpha1.ReasonTLSExpiring
+		return condition(kind, fine, t.warnings[0].Reason, t.warnings[0].Message)
 	}
 	return condition(kind, true, v1alpha1.ReasonTLSServed, fmt.Sprintf("the certificate is valid until %s", t.leaf.NotAfter.UTC().Format(time.RFC3339)))
 }
@@ -115,6 +121,8 @@ func (r *Reconciler) dialTarget(o *observation, name string) valkey.Target {
 		return valkey.Target{Node: name, Address: net.JoinHostPort(ip, port)}
 	}
 	host := objects.PodDNSName(name, o.cluster.Name, o.cluster.Namespace, r.Options.ClusterDomain)
-	return valkey.Target{Node: name, Address: net.JoinHostPort(host, port), PodIP: ip,
-		TLS: &tls.Config{ServerName: host, RootCAs: o.tls.roots, MinVersion: tls.VersionTLS12, Time: o.tls.leaf.Clock()}}
+	return valkey.Target{
+		Node: name, Address: net.JoinHostPort(host, port), PodIP: ip,
+		TLS: &tls.Config{ServerName: host, RootCAs: o.tls.roots, MinVersion: tls.VersionTLS12, Time: o.tls.leaf.Clock()},
+	}
 }

@@ -79,7 +79,7 @@ func (s *server) forget(id string) error {
 	case r == s.self:
 		return errors.New("ERR I tried hard but I can't forget myself")
 	case s.isReplica() && s.self.primaryID == id:
-		return errors.New("ERR Can't forget my master")
+		return errors.New("ERR Can't forget my master!") //nolint:revive,staticcheck // the server's own words
 	}
 	s.ban(id)
 	s.unlearn(id)

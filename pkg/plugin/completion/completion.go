@@ -88,7 +88,7 @@ func (o *Options) Complete(cmd *cobra.Command, args []string) error {
 
 // Run prints the script.
 func (o *Options) Run() error {
-	print := map[string]func(io.Writer) error{
+	script := map[string]func(io.Writer) error{
 		"bash":       func(w io.Writer) error { return o.root.GenBashCompletionV2(w, true) },
 		"zsh":        o.root.GenZshCompletion,
 		"fish":       func(w io.Writer) error { return o.root.GenFishCompletion(w, true) },
@@ -98,10 +98,10 @@ func (o *Options) Run() error {
 			return err
 		},
 	}[o.target]
-	if print == nil {
+	if script == nil {
 		return exit.Usagef("can't complete for %q: use one of %s", o.target, strings.Join(targets, ", "))
 	}
-	if err := print(o.streams.Out); err != nil {
+	if err := script(o.streams.Out); err != nil {
 		return fmt.Errorf("write completion script: %w", err)
 	}
 	return nil

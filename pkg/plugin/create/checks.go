@@ -76,7 +76,7 @@ func (c *checker) checkAbsence(ctx context.Context) error {
 	case apierrors.IsNotFound(err) && !kube.NotInstalled(err):
 		return nil
 	}
-	return c.unread("whether the name is free", err)
+	return c.unread("name", err)
 }
 
 // checkNamespace is for a clearer error than the one of the create request, in

@@ -202,6 +202,8 @@ func (o *Options) check(ctx context.Context) error {
 func (o *Options) refused(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	switch {
+	case errors.Is(err, context.Canceled):
+		return exit.Interruptedf("interrupted before the API server answered; see whether cluster %s was created with: %s", o.name, o.statusCommand(""))
 	case apierrors.IsAlreadyExists(err):
 		var there v1alpha1.ValkeyCluster
 		if o.client.Get(ctx, client.ObjectKeyFromObject(o.cluster), &there) == nil {

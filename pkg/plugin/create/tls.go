@@ -88,6 +88,9 @@ func (c *checker) existingTLSSecrets(ctx context.Context) string {
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
 	}
+	if len(names) == 0 {
+		return "no Secret of type kubernetes.io/tls is there"
+	}
 	return settings.Existing(names)
 }
 

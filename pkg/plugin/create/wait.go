@@ -2,7 +2,6 @@ package create
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -53,42 +52,50 @@ func (o *Options) progressTerminal(w io.Writer) output.Terminal {
 // untilActive waits. Every change of the cluster, its nodes and pods is looked at
 // once, as it comes.
 func (o *Options) untilActive(ctx context.Context, reporter *progress.Reporter) (*inspect.Snapshot, error) {
-	feedCtx, stop := context.WithCancel(ctx)
+	// A server that doesn't answer must not outlast the timeout.
+	waitCtx, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	set, err := feed.Start(feedCtx, o.client, o.clock, inspect.Sources(o.namespace, o.name)...)
+	set, err := feed.Start(waitCtx, o.client, o.clock, inspect.Sources(o.namespace, o.name)...)
 	if err != nil {
 		return nil, err
 	}
-	timeout := o.clock.NewTimer(o.timeout)
-	defer timeout.Stop()
 	ticker := o.clock.NewTicker(time.Second)
 	defer ticker.Stop()
+	var snapshot *inspect.Snapshot
 	last := "nothing is known yet"
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, exit.Interruptedf("interrupted; cluster %s goes on being created, follow it with: %s", o.name, o.statusCommand("-w"))
-		case <-timeout.C():
+		case <-waitCtx.Done():
+			if ctx.Err() != nil {
+				continue
+			}
 			return nil, exit.Timeoutf("cluster %s is not Active after %s: %s; it goes on being created, follow it with: %s", o.name, o.timeout, last, o.statusCommand("-w"))
 		case <-ticker.C():
-			reporter.Tick()
+			// Nobody is asked; but that nothing happens says something too.
+			if snapshot != nil {
+				last = describe(inspect.ProgressOf(snapshot, o.clock.Now()))
+			}
+			reporter.Update(last)
 			continue
 		case <-set.Changed():
 		}
-		snapshot, err := inspect.Fetch(ctx, set, o.namespace, o.name)
+		next, err := inspect.Fetch(waitCtx, set, o.namespace, o.name)
 		switch {
-		case err == nil && snapshot.Cluster.Status.State == v1alpha1.StateActive:
-			return snapshot, nil
+		case err == nil && next.Cluster.Status.State == v1alpha1.StateActive:
+			return next, nil
 		case err == nil:
+			snapshot = next
 			last = describe(inspect.ProgressOf(snapshot, o.clock.Now()))
-		case errors.Is(err, context.Canceled):
-			continue // the interrupt is handled above
+		case waitCtx.Err() != nil:
+			continue // handled above
 		case apierrors.IsNotFound(err):
 			return nil, fmt.Errorf("cluster %s in namespace %s was deleted before it was Active", o.name, o.namespace)
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return nil, fmt.Errorf("cluster %s was created, but can't be waited for: %w", o.name, err)
 		default:
-			last = output.Clean(err.Error())
+			snapshot, last = nil, output.Clean(err.Error())
 		}
 		reporter.Update(last)
 	}
@@ -128,8 +135,7 @@ func orElse(s, otherwise string) string {
 func (o *Options) whatNext(s *inspect.Snapshot, elapsed time.Duration) string {
 	var b strings.Builder
 	spec := s.Cluster.Spec
-	fmt.Fprintf(&b, "Cluster %s is Active after %s: %s, %s each.\n", o.name, elapsed,
-		output.Plural(int(spec.Shards), "shard"), output.Plural(int(spec.ReplicasPerShard), "replica"))
+	fmt.Fprintf(&b, "Cluster %s is Active after %s: %s.\n", o.name, elapsed, output.Shape(spec.Shards, spec.ReplicasPerShard))
 	if e := s.Cluster.Status.Endpoint; e != "" {
 		fmt.Fprintf(&b, "Clients in Kubernetes connect to %s.\n", e)
 	}

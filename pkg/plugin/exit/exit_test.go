@@ -22,7 +22,7 @@ func TestReport(t *testing.T) {
 		{"a timeout exits 124", Timeoutf("waited 5s"), TimedOut, "error: waited 5s\n"},
 		{"an explained interrupt exits 130", Interruptedf("goes on"), Interrupted, "error: goes on\n"},
 		{"an interrupted request is not reported as a failure of the server", fmt.Errorf("get: %w", context.Canceled), Interrupted, "error: interrupted\n"},
-		{"several lines are folded into one", errors.New("first\n\n  second\n"), Failed, "error: first second\n"},
+		{"several lines are folded into one", fmt.Errorf("first\n\n  %w\n and more", errors.New("second")), Failed, "error: first second and more\n"},
 		{"each joined problem has a line", errors.Join(errors.New("a"), errors.Join(errors.New("b"), errors.New("c"))), Failed, "error: a\nerror: b\nerror: c\n"},
 		{"joined problems keep the code around them", UsageError(errors.Join(errors.New("a"), errors.New("b"))), Usage, "error: a\nerror: b\n"},
 		{"a sentence around joined problems stays whole", fmt.Errorf("can't read: %w, %w", errors.New("a"), errors.New("b")), Failed, "error: can't read: a, b\n"},

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
@@ -52,7 +51,21 @@ func HealthOf(c *v1alpha1.ValkeyCluster, now time.Time) Health {
 	if ready.Status == metav1.ConditionTrue {
 		return Health{Healthy: true}
 	}
-	return Health{Reason: orElse(ready.Reason, reasonNotReady), Message: orElse(ready.Message, c.Status.Message)}
+	return Health{Reason: orElse(reason(c, ready), reasonNotReady), Message: orElse(ready.Message, c.Status.Message)}
+}
+
+// reason is Ready's, unless that only repeats the state: then the condition that
+// holds the cluster up has a better one.
+func reason(c *v1alpha1.ValkeyCluster, ready *metav1.Condition) string {
+	if ready.Reason != string(c.Status.State) {
+		return ready.Reason
+	}
+	for _, kind := range []string{v1alpha1.ConditionConfigResolved, v1alpha1.ConditionProgressing} {
+		if other := meta.FindStatusCondition(c.Status.Conditions, kind); other != nil && !AtRest(*other) {
+			return orElse(other.Reason, ready.Reason)
+		}
+	}
+	return ready.Reason
 }
 
 // observed is whether the status is about the spec as it is now.
@@ -66,12 +79,11 @@ func ManagerHint(c *v1alpha1.ValkeyCluster, now time.Time) string {
 	if observed(c) || c.DeletionTimestamp != nil {
 		return ""
 	}
-	silence := now.Sub(changed(c))
-	if silence <= managerSilence {
+	if last := changed(c); last.IsZero() || now.Sub(last) <= managerSilence {
 		return ""
 	}
-	return fmt.Sprintf("no manager seems to be at work: generation %d was not looked at for %s; check with: kubectl get deployment %s -n %s",
-		c.Generation, duration.HumanDuration(silence), kube.ManagerDeployment, kube.ManagerNamespace)
+	return fmt.Sprintf("no manager seems to be at work: for over %s none has looked at generation %d; check with: kubectl get deployment %s -n %s",
+		managerSilence, c.Generation, kube.ManagerDeployment, kube.ManagerNamespace)
 }
 
 // changed is when the spec was written last, as far as the object tells.

@@ -83,7 +83,26 @@ func (s *Snapshot) node(n *v1alpha1.ValkeyNode, pod *corev1.Pod) Node {
 		node.Pod = &PodState{Phase: phaseMissing, Problem: "it has no pod"}
 	}
 	node.Problem = problem(n, node)
+	if node.Problem == "" && pod != nil && n.Spec.Lifecycle == v1alpha1.LifecycleActive && !n.Status.Ready && node.Pod.Phase == string(corev1.PodRunning) {
+		node.Problem = "it holds no full copy of its shard yet"
+		if gate(pod) {
+			// It was in sync when it was asked last, so what the manager misses is
+			// an answer; the role is of that time too.
+			node.Role, node.Problem = RoleUnknown, "it does not answer the manager"
+		}
+	}
 	return node
+}
+
+// gate is the pod's readiness gate: whether the node holds a full copy, as far as
+// was known last.
+func gate(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == v1alpha1.InSyncGate {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // problem prefers what the pod says: it is nearer to the cause.
@@ -115,11 +134,7 @@ func (s *Snapshot) nodeOfPod(p *corev1.Pod) Node {
 			node.Role = "replica"
 		}
 	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == v1alpha1.InSyncGate {
-			node.InSync = c.Status == corev1.ConditionTrue
-		}
-	}
+	node.InSync = gate(p)
 	s.addPod(&node, p)
 	node.Problem = node.Pod.Problem
 	if node.Problem == "" && s.Nodes.Err == nil {

@@ -5,7 +5,6 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,7 +63,7 @@ func (a *Access) AddFlags(fs *pflag.FlagSet) { a.flags.AddFlags(fs) }
 func (a *Access) Namespace() (string, error) {
 	ns, _, err := a.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return "", explainConfig(err)
+		return "", a.explainConfig(err)
 	}
 	return ns, nil
 }
@@ -108,16 +107,21 @@ func (a *Access) Discovery() (discovery.DiscoveryInterface, error) {
 func (a *Access) config() (*rest.Config, error) {
 	// kubectl then tries localhost:8080, which nobody means.
 	if a.unconfigured() {
-		return nil, errUnconfigured
+		return nil, a.errUnconfigured()
 	}
 	config, err := a.flags.ToRESTConfig()
 	if err != nil {
-		return nil, explainConfig(err)
+		return nil, a.explainConfig(err)
 	}
 	return config, nil
 }
 
-var errUnconfigured = errors.New("no cluster is configured: set --kubeconfig or KUBECONFIG to a kubeconfig file, or create ~/.kube/config")
+// errUnconfigured names the files that were looked at: a wrong KUBECONFIG is the
+// commonest cause.
+func (a *Access) errUnconfigured() error {
+	files := strings.Join(a.flags.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence(), ", ")
+	return fmt.Errorf("no cluster is configured in %s: set --kubeconfig or KUBECONFIG to a kubeconfig file", files)
+}
 
 // unconfigured is whether nothing says which API server to talk to: no
 // kubeconfig, no flag, no environment, and not in a pod.
@@ -132,10 +136,10 @@ func (a *Access) unconfigured() bool {
 }
 
 // explainConfig puts what is wrong with a kubeconfig in one sentence.
-func explainConfig(err error) error {
+func (a *Access) explainConfig(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return errUnconfigured
+		return a.errUnconfigured()
 	case clientcmd.IsContextNotFound(err):
 		return fmt.Errorf("%w; kubectl config get-contexts lists those that exist", err)
 	}

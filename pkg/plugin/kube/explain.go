@@ -37,9 +37,17 @@ func (r Request) permission() string {
 	return fmt.Sprintf("%s %s %s", r.Verb, resource, where)
 }
 
-// reads is whether the request changes nothing.
-func (r Request) reads() bool {
-	return r.Verb == "get" || r.Verb == "list" || r.Verb == "watch"
+// done is the verb's participle.
+func (r Request) done() string {
+	switch r.Verb {
+	case "get", "list", "watch":
+		return "read"
+	case "create":
+		return "created"
+	case "delete":
+		return "deleted"
+	}
+	return "changed"
 }
 
 // explained is a sentence that keeps the error it was made from.
@@ -70,11 +78,7 @@ func sentence(err error, r Request) string {
 	var unreachable *url.Error
 	switch {
 	case apierrors.IsForbidden(err) && !isQuota(err):
-		done := "changed"
-		if r.reads() {
-			done = "read"
-		}
-		return fmt.Sprintf("%s can't be %s: needs %s", r.Resource, done, r.permission())
+		return fmt.Sprintf("%s can't be %s: needs %s", r.Resource, r.done(), r.permission())
 	case apierrors.IsUnauthorized(err):
 		return "the API server doesn't accept your credentials: log in again, or choose others with --context or --user"
 	case NotInstalled(err):

@@ -69,7 +69,15 @@ func TestShorten(t *testing.T) {
 		text  string
 		width int
 		want  string
-	}{{"slots", 5, "slots"}, {"slots", 4, "slo…"}, {"größer", 5, "größ…"}, {"any", 0, "any"}} {
+	}{
+		{"slots", 5, "slots"},
+		{"slots", 4, "slo…"},
+		{"größer", 5, "größ…"},
+		{"any", 0, "any"},
+		{"", 5, ""},
+		{"\x1b[31mslots\x1b[0m", 5, "\x1b[31mslots\x1b[0m"},
+		{"\x1b[31mslots\x1b[0m", 3, "\x1b[31msl\x1b[0m…"},
+	} {
 		if got := Shorten(tt.text, tt.width); got != tt.want {
 			t.Errorf("Shorten(%q, %d) = %q, want %q", tt.text, tt.width, got, tt.want)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
 
 // Clean makes text that came from a server safe and fit for one line of a
@@ -26,13 +28,17 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// Shorten cuts s to at most width characters, the last one then being "…".
+// Width is how many columns of a terminal a line takes; escape sequences take
+// none.
+func Width(s string) int { return twwidth.Width(s) }
+
+// Shorten cuts a line to at most width columns, the last one then being "…".
+// Colours stay, and end with the line.
 func Shorten(s string, width int) string {
-	runes := []rune(s)
-	if width <= 0 || len(runes) <= width {
+	if width <= 0 || Width(s) <= width {
 		return s
 	}
-	return string(runes[:width-1]) + "…"
+	return twwidth.Truncate(s, width, "…")
 }
 
 // Plural counts things: "1 shard", "3 shards".
@@ -41,4 +47,13 @@ func Plural(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Shape puts the shape of a cluster in words.
+func Shape(shards, replicas int32) string {
+	with := "without replicas"
+	if replicas > 0 {
+		with = "with " + Plural(int(replicas), "replica") + " each"
+	}
+	return Plural(int(shards), "shard") + " " + with
 }

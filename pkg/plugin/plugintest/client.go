@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,11 +19,22 @@ import (
 
 // Client serves objects from memory.
 func Client(objs ...client.Object) client.WithWatch {
+	// The fake selects among what it is asked to return, which may be metadata
+	// alone.
+	types := map[client.ObjectKey]string{}
+	for _, o := range objs {
+		if secret, ok := o.(*corev1.Secret); ok {
+			types[client.ObjectKeyFromObject(o)] = string(secret.Type)
+		}
+	}
 	return fake.NewClientBuilder().
 		WithScheme(kube.NewScheme()).
 		WithRESTMapper(kube.NewMapper()).
 		WithStatusSubresource(&v1alpha1.ValkeyCluster{}, &v1alpha1.ValkeyNode{}).
 		WithIndex(&v1alpha1.ValkeyCluster{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithIndex(&corev1.Secret{}, "type", func(o client.Object) []string {
+			return []string{types[client.ObjectKeyFromObject(o)]}
+		}).
 		WithObjects(objs...).
 		Build()
 }

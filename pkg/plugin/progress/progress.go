@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/utils/clock"
 
@@ -21,7 +20,9 @@ type Reporter struct {
 	clock    clock.PassiveClock
 	start    time.Time
 	text     string
-	drawn    int
+	// line is what stands on a terminal, in so many columns.
+	line  string
+	drawn int
 }
 
 // New starts to count the time. Lines go to w, which terminal describes.
@@ -34,8 +35,8 @@ func (r *Reporter) Elapsed() time.Duration {
 	return r.clock.Since(r.start).Truncate(time.Second)
 }
 
-// Update says how things stand now. Off a terminal, nothing is written unless
-// the text changed.
+// Update says how things stand now. Off a terminal nothing is written unless the
+// text changed; on one, the time goes on.
 func (r *Reporter) Update(text string) {
 	if r.terminal.Live() {
 		r.text = text
@@ -49,18 +50,11 @@ func (r *Reporter) Update(text string) {
 	}
 }
 
-// Tick lets the time on a live line pass.
-func (r *Reporter) Tick() {
-	if r.terminal.Live() && r.text != "" {
-		r.draw()
-	}
-}
-
 // Done takes the live line away, so that what follows starts on a clean line.
 func (r *Reporter) Done() {
 	if r.drawn > 0 {
 		_, _ = fmt.Fprint(r.w, "\r"+strings.Repeat(" ", r.drawn)+"\r")
-		r.drawn = 0
+		r.line, r.drawn = "", 0
 	}
 }
 
@@ -70,7 +64,11 @@ func (r *Reporter) draw() {
 	width, _ := r.terminal.Size()
 	// The last column stays free; some terminals wrap when it is written to.
 	line := output.Shorten(stamp(r.Elapsed())+"  "+r.text, width-1)
-	n := utf8.RuneCountInString(line)
+	if line == r.line {
+		return
+	}
+	r.line = line
+	n := output.Width(line)
 	_, _ = fmt.Fprint(r.w, "\r"+line+strings.Repeat(" ", max(0, r.drawn-n)))
 	r.drawn = n
 }

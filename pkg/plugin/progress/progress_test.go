@@ -23,7 +23,7 @@ func env(pairs map[string]string) func(string) string {
 func wait(r *Reporter, clk *clocktesting.FakeClock) {
 	r.Update("pods 0/6")
 	clk.Step(1500 * time.Millisecond)
-	r.Tick()
+	r.Update("pods 0/6")
 	r.Update("pods 0/6")
 	r.Update("pods 1/6; demo-3fa2c is ImagePullBackOff")
 	clk.Step(time.Minute)
@@ -33,7 +33,6 @@ func wait(r *Reporter, clk *clocktesting.FakeClock) {
 
 func TestReporter(t *testing.T) {
 	live := "\r  0s  pods 0/6" +
-		"\r  1s  pods 0/6" +
 		"\r  1s  pods 0/6" +
 		"\r  1s  pods 1/6; demo-3fa2c i…" +
 		"\r1m1s  pods 6/6               " +

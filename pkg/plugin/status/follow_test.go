@@ -48,10 +48,10 @@ func settled() {
 	synctest.Wait()
 }
 
-func setReady(t *testing.T, c client.Client, name, ready string) {
+func setReady(t *testing.T, c client.Client, ready string) {
 	t.Helper()
 	var cluster v1alpha1.ValkeyCluster
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: plugintest.Namespace, Name: name}, &cluster); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: plugintest.Namespace, Name: "demo"}, &cluster); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Status.Ready = ready
@@ -70,12 +70,12 @@ func TestWatchInAPipeAppendsWhatIsNew(t *testing.T) {
 			t.Fatalf("%d pictures at the start, want 1:\n%s", n, w.out)
 		}
 		time.Sleep(3 * growOld) // the bubble's clock
-		setReady(t, c, "demo", "2/2")
+		setReady(t, c, "2/2")
 		settled()
 		if n := strings.Count(w.out.String(), "--- "); n != 1 {
 			t.Errorf("%d pictures while nothing changed, want 1:\n%s", n, w.out)
 		}
-		setReady(t, c, "demo", "1/2")
+		setReady(t, c, "1/2")
 		settled()
 		w.stop()
 		if code := <-w.done; code != exit.Interrupted {
@@ -100,7 +100,7 @@ func TestWatchOnATerminalDrawsOver(t *testing.T) {
 		c := plugintest.Client(plugintest.Active("demo", 1, 1).Objects()...)
 		w := watchStatus(t, c, true, "demo")
 		settled()
-		setReady(t, c, "demo", "1/2")
+		setReady(t, c, "1/2")
 		settled()
 		w.stop()
 		<-w.done
@@ -160,7 +160,7 @@ func TestWatchGoesOnWhileTheServerIsAway(t *testing.T) {
 		}
 		away.Store(false)
 		time.Sleep(time.Minute) // the bubble's clock
-		setReady(t, c, "demo", "0/1")
+		setReady(t, c, "0/1")
 		settled()
 		w.stop()
 		if code := <-w.done; code != exit.Interrupted || !strings.Contains(w.out.String(), "0/1") {
@@ -191,10 +191,13 @@ func TestWatchOfTheListShowsNewClusters(t *testing.T) {
 }
 
 func TestFit(t *testing.T) {
-	if got, want := fit("a\nb\n", 5), "a\x1b[K\nb\x1b[K\n"; got != want {
+	if got, want := fit("long line\nb\n", 5, 5), "long…\x1b[K\nb\x1b[K\n"; got != want {
 		t.Errorf("fit() = %q, want %q", got, want)
 	}
-	if got, want := fit("a\nb\nc\nd\n", 3), "a\x1b[K\nb\x1b[K\n… 2 lines more: enlarge the window, or leave out -w\x1b[K\n"; got != want {
+	if got, want := fit("a\nb\n", 80, 5), "a\x1b[K\nb\x1b[K\n"; got != want {
+		t.Errorf("fit() = %q, want %q", got, want)
+	}
+	if got, want := fit("a\nb\nc\nd\n", 80, 3), "a\x1b[K\nb\x1b[K\n… 2 lines more: enlarge the window, or leave out -w\x1b[K\n"; got != want {
 		t.Errorf("fit() = %q, want %q", got, want)
 	}
 }

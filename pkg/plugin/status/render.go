@@ -83,7 +83,7 @@ func (v renderer) header(b *bytes.Buffer, r *Report) {
 	if r.Ready != "" {
 		line("Ready", r.Ready+" nodes in sync")
 	}
-	line("Shape", fmt.Sprintf("%s, %s each", output.Plural(int(r.Shards), "shard"), output.Plural(int(r.ReplicasPerShard), "replica")))
+	line("Shape", output.Shape(r.Shards, r.ReplicasPerShard))
 	line("Config", v.config(r))
 	line("Image", strings.Join(r.Images, ", "))
 	line("TLS", v.tls(r))
@@ -295,7 +295,11 @@ func (v renderer) footer(b *bytes.Buffer, r *Report) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(b, "%s %s\n", v.palette.Warn("Not shown:"), u.Error)
+		text := u.Error
+		if !strings.HasPrefix(strings.TrimPrefix(text, "valkey"), u.Part) {
+			text = u.Part + ": " + text
+		}
+		fmt.Fprintf(b, "%s %s\n", v.palette.Warn("Not shown:"), text)
 	}
 }
 

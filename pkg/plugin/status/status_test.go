@@ -71,8 +71,7 @@ func degraded() *plugintest.Fixture {
 	f.Pods[1].Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available: 3 Insufficient memory."},
 	}}
-	f.Nodes[4].Status.Ready, f.Nodes[4].Status.Role = false, ""
-	f.Nodes[4].Status.Conditions = []metav1.Condition{{Type: "Reachable", Status: metav1.ConditionFalse, Message: "it does not answer: dial tcp 10.0.1.14:6379: i/o timeout"}}
+	f.Nodes[4].Status.Ready = false // P-10
 	f.Cluster.Status.Shards[0].Replicas = nil
 	f.Event("ValkeyCluster", "demo", "Normal", "Active", "cluster is Active: 3 shards, 6/6 nodes in sync", 4*time.Minute)
 	f.Event("ValkeyCluster", "demo", "Warning", "NodeUnreachable", message, 50*time.Second)
@@ -146,7 +145,7 @@ func TestStatusOfOneCluster(t *testing.T) {
 		},
 		{
 			golden: "unseen", objects: unseen().Objects(), code: exit.Failed,
-			err: "error: cluster demo in namespace team-a is not healthy: ManagerSilent: no manager seems to be at work: generation 1 was not looked at for 5m; check with: kubectl get deployment valkey-operator -n valkey-operator\n",
+			err: "error: cluster demo in namespace team-a is not healthy: ManagerSilent: no manager seems to be at work: for over 30s none has looked at generation 1; check with: kubectl get deployment valkey-operator -n valkey-operator\n",
 		},
 		{
 			golden: "lost", objects: lost().Objects(), code: exit.Failed,

@@ -50,8 +50,8 @@ func (v *view) draw(seen sight, now time.Time) error {
 	if v.trouble != nil {
 		text += v.options.flags.Palette(v.options.streams.Out).Bad("Not current:") + " " + output.Clean(v.trouble.Error()) + "; trying again\n"
 	}
-	_, height := v.terminal.Size()
-	frame := goHome + fit(text, height-1) + clearBelow
+	width, height := v.terminal.Size()
+	frame := goHome + fit(text, width, height-1) + clearBelow
 	if !v.shown {
 		frame = clearScreen + frame
 	}
@@ -60,12 +60,15 @@ func (v *view) draw(seen sight, now time.Time) error {
 	return err
 }
 
-// fit cuts text to a number of lines and says so. What a reader wants most stands
-// first.
-func fit(text string, height int) string {
+// fit cuts text to the window, so that a line is a line, and says so when lines are
+// missing. What a reader wants most stands first.
+func fit(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if hidden := len(lines) - height; hidden > 0 && height > 1 {
 		lines = append(lines[:height-1:height-1], fmt.Sprintf("… %s more: enlarge the window, or leave out -w", output.Plural(hidden+1, "line")))
+	}
+	for i, line := range lines {
+		lines[i] = output.Shorten(line, width)
 	}
 	return strings.Join(lines, clearLine+"\n") + clearLine + "\n"
 }

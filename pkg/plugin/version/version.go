@@ -29,13 +29,14 @@ type Options struct {
 	clientOnly bool
 	output     string
 
+	build     version.Info
 	client    client.Reader
 	discovery discovery.DiscoveryInterface
 }
 
 // NewCommand returns the command.
 func NewCommand(access *kube.Access, streams genericiooptions.IOStreams) *cobra.Command {
-	o := &Options{access: access, streams: streams}
+	o := &Options{access: access, streams: streams, build: version.Get()}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of the plugin, the manager and the API",
@@ -130,7 +131,7 @@ type Manager struct {
 // Run prints the versions. What the plugin knows of itself is printed even when
 // no server answers.
 func (o *Options) Run(ctx context.Context) error {
-	report := Report{Client: version.Get()}
+	report := Report{Client: o.build}
 	var serverErr error
 	if !o.clientOnly {
 		report.Server, serverErr = o.server(ctx)

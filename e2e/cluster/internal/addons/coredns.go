@@ -58,7 +58,7 @@ func AwaitDNS(ctx context.Context, pid int) error {
 
 // ResolveFrom resolves the API server's Service once.
 func ResolveFrom(ctx context.Context, pid int) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	resolver := net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return dialIn(pid, net.JoinHostPort(layout.DNSServiceIP, "53"))

@@ -100,35 +100,6 @@ func acquire(ctx context.Context, say Say) (*state.Lock, error) {
 	})
 }
 
-// healthy reports whether the cluster of these parts runs and is well, and
-// says why not if there is one.
-func healthy(ctx context.Context, p parts, groups cgroups.Host, say Say) bool {
-	s, ok, err := state.Load()
-	if err != nil || !ok {
-		return false
-	}
-	key, err := p.key()
-	if err != nil {
-		say("%v", err)
-		return false
-	}
-	if s.Key != key {
-		say("the running cluster is made of other parts; replacing it")
-		return false
-	}
-	if !s.Complete {
-		say("an earlier start was interrupted; cleaning up and starting again")
-		return false
-	}
-	st, err := Inspect(ctx, groups)
-	if err != nil || st.Health != clusterctl.StateHealthy {
-		say("the running cluster isn't well (%v); cleaning up and starting again", append(st.Problems, fmt.Sprint(err)))
-		return false
-	}
-	say("the cluster is already up and healthy")
-	return true
-}
-
 // builder starts a cluster from nothing.
 type builder struct {
 	parts  parts

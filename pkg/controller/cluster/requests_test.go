@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+)
+
+// ask adds a request to an observation.
+func (o *observation) ask(verb, value string) *observation {
+	o.cluster.Annotations = map[string]string{v1alpha1.AnnotationRequestPrefix + verb: value}
+	return o
+}
+
+func served(o *observation, d plan.Decision) outcome {
+	out := outcome{decision: d, answers: map[string]v1alpha1.RequestStatus{}}
+	(&Reconciler{}).serveRequests(o, &out)
+	return out
+}
+
+func TestAFailoverThatWasAskedForIsCarriedOutAndAnswered(t *testing.T) {
+	o := healthy().ask("failover", "id1 0")
+	out := served(o, plan.Decision{Complete: true})
+	if len(out.decision.Actions) != 1 || out.decision.Actions[0].Kind != plan.Failover || out.decision.Actions[0].Node != "c-11111" {
+		t.Fatalf("decided %+v", out.decision)
+	}
+	o.cluster.Status = statusOf(o, out)
+	if got := o.cluster.Status.Requests; len(got) != 1 || got[0].ID != "id1" || got[0].State != requestRunning {
+		t.Fatalf("answered %+v", got)
+	}
+	o.failovers = map[int32]time.Duration{0: time.Second}
+	if again := served(o, plan.Decision{Complete: true}); len(again.decision.Actions) != 0 || again.answers["failover"].State != requestRunning {
+		t.Errorf("while it is under way: %+v", again)
+	}
+	o.failovers[0] = 3 * time.Second
+	if late := served(o, plan.Decision{Complete: true}); late.answers["failover"].State != requestFailed {
+		t.Errorf("after its time: %+v", late.answers)
+	}
+	o.cluster.Status.Requests[0].Message = handoverFrom + "c-99999"
+	done := served(o, plan.Decision{Complete: true})
+	if a := done.answers["failover"]; a.State != requestDone || !strings.Contains(a.Message, "c-00000 took over shard 0 from c-99999") {
+		t.Errorf("after it: %+v", a)
+	}
+	o.cluster.Status = statusOf(o, done)
+	if over := served(o, plan.Decision{Complete: true}); len(over.decision.Actions) != 0 || len(over.answers) != 0 {
+		t.Errorf("an answered request is served again: %+v", over)
+	}
+}
+
+func TestAFailoverThatCannotBeIsRefusedWithTheReason(t *testing.T) {
+	for value, want := range map[string]string{
+		"id":           "names no shard",
+		"id x":         `"x" is no shard index`,
+		"id 7":         "shard 7 has no primary",
+		"id 0 c-00000": "is the primary of shard 0 already",
+		"id 0 nobody":  "node nobody is not in shard 0",
+	} {
+		out := served(healthy().ask("failover", value), plan.Decision{Complete: true})
+		if a := out.answers["failover"]; a.State != requestFailed || !strings.Contains(a.Message, want) {
+			t.Errorf("%q is answered %+v, want %q", value, a, want)
+		}
+		if len(out.decision.Actions) != 0 {
+			t.Errorf("%q makes the manager act", value)
+		}
+	}
+	waiting := served(healthy().ask("failover", "id 0"), plan.Decision{Waiting: "gossip"})
+	if a := waiting.answers["failover"]; a.State != requestRunning || !strings.Contains(a.Message, "gossip") {
+		t.Errorf("while the cluster is not well: %+v", a)
+	}
+}
+
+func TestARestartIsDoneWhenNoNodeIsOlderThanIt(t *testing.T) {
+	o := healthy().ask("restart", "id "+time.Unix(1500, 0).UTC().Format(time.RFC3339))
+	for i := range o.nodes {
+		o.nodes[i].CreationTimestamp = metav1.NewTime(time.Unix(1000, 0))
+	}
+	if a := served(o, plan.Decision{}).answers["restart"]; a.State != requestRunning || !strings.Contains(a.Message, "2 nodes") {
+		t.Errorf("before: %+v", a)
+	}
+	for i := range o.nodes {
+		o.nodes[i].CreationTimestamp = metav1.NewTime(time.Unix(1600, 0))
+	}
+	if a := served(o, plan.Decision{}).answers["restart"]; a.State != requestDone {
+		t.Errorf("after: %+v", a)
+	}
+	if a := served(healthy().ask("restart", "id soon"), plan.Decision{}).answers["restart"]; a.State != requestFailed {
+		t.Errorf("without a time: %+v", a)
+	}
+}
+
+func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
+	o := healthy()
+	o.cluster.Status = statusOf(o, outcome{lost: "no copy of shard 1 is left"})
+	o.cluster.Status = statusOf(o, outcome{decision: plan.Decision{Complete: true}})
+	c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss)
+	if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "shard 1") {
+		t.Fatalf("condition %+v", c)
+	}
+	o.ask("acknowledge", "id")
+	o.awaited = []string{"node c-00000 may still hold the data"}
+	s := statusOf(o, outcome{})
+	if s.Requests[0].State != requestRunning || meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss) == nil {
+		t.Errorf("answered %+v while a copy is awaited", s.Requests)
+	}
+	o.awaited = nil
+	o.cluster.Status = statusOf(o, outcome{})
+	if got := o.cluster.Status.Requests[0].State; got != requestDone {
+		t.Errorf("answered %s", got)
+	}
+	if meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss) != nil {
+		t.Error("the condition is still there")
+	}
+	if o.lossAccepted() {
+		t.Error("an answered acknowledgement also accepts the next loss")
+	}
+}
+
+func TestALossIsReportedBeforeItsTracesGo(t *testing.T) {
+	o := healthy()
+	actions := []plan.Action{{Kind: plan.Forget, Reason: "x"}, {Kind: plan.ReplaceLost, Reason: "no copy of shard 1 is left"}}
+	lost := o.unreportedLoss(actions)
+	if lost != "no copy of shard 1 is left" {
+		t.Fatalf("unreported %q", lost)
+	}
+	o.cluster.Status = statusOf(o, outcome{lost: lost})
+	if again := o.unreportedLoss(actions); again != "" {
+		t.Errorf("reported once more: %q", again)
+	}
+	actions[1].Reason = "no copy of shard 2 is left"
+	second := o.unreportedLoss(actions)
+	o.cluster.Status = statusOf(o, outcome{lost: second})
+	c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss)
+	if c == nil || !strings.Contains(c.Message, "shard 1") || !strings.Contains(c.Message, "shard 2") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestAnUnknownRequestIsRefused(t *testing.T) {
+	o := healthy().ask("dance", "id")
+	s := statusOf(o, outcome{decision: plan.Decision{Complete: true}})
+	if len(s.Requests) != 1 || s.Requests[0].State != requestFailed || !strings.Contains(s.Requests[0].Message, `"dance"`) {
+		t.Errorf("answered %+v", s.Requests)
+	}
+}
+
+func TestAShardWithoutPrimaryKeepsItsSlotsInTheStatus(t *testing.T) {
+	before := []v1alpha1.ShardStatus{{Index: 0, Slots: "0-99", SlotCount: 100}, {Index: 1, Slots: "100-16383", SlotCount: 16284}}
+	now := keepSlots([]v1alpha1.ShardStatus{{Index: 0}, {Index: 1, Primary: "p", Slots: "100-16383"}}, before, healthy().view)
+	if now[0].Slots != "" {
+		t.Errorf("slots that another node serves are kept: %s", now[0].Slots)
+	}
+	empty := &observation{}
+	if now = keepSlots([]v1alpha1.ShardStatus{{Index: 0}}, before, empty.view); now[0].Slots != "0-99" || now[0].SlotCount != 100 {
+		t.Errorf("lost slots are forgotten: %+v", now)
+	}
+}
+
+func TestHowLongAPodIsTerminating(t *testing.T) {
+	now := time.Unix(1000, 0)
+	grace := int64(30)
+	deletion := metav1.NewTime(now.Add(28 * time.Second))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deletion, DeletionGracePeriodSeconds: &grace}}
+	if got := terminatingFor(pod, now); got != 2*time.Second {
+		t.Errorf("told to stop %s ago, want 2s", got)
+	}
+	if got := terminatingFor(&corev1.Pod{}, now); got != 0 {
+		t.Errorf("a living pod was told to stop %s ago", got)
+	}
+}
