@@ -124,6 +124,30 @@ func dropHollow(m *model) ([]Action, string) {
 	return actions, ""
 }
 
+// dropMisplaced deletes a node of a shard that has neither slots nor a primary, when
+// all that it has are replicas of another shard: a primary that gives its last slots
+// to an empty node may take itself for its replica, and its own replicas with it.
+func dropMisplaced(m *model) ([]Action, string) {
+	for shard := range m.Target.Shards {
+		if _, ok := m.designated(shard); ok || !m.belonging(shard).Empty() {
+			continue
+		}
+		for _, n := range m.live() {
+			v := m.view(n)
+			if n.Position.Shard != shard || v == nil || !v.Reachable || v.Role != topology.RoleReplica {
+				continue
+			}
+			if p, ok := m.View.ByID(v.PrimaryID); ok && p.Reachable && m.byName[p.Node].Position.Shard != shard {
+				return []Action{{
+					Kind: DeleteNode, Node: n.Name, Position: n.Position,
+					Reason: fmt.Sprintf("node %s of shard %d follows %s of another shard, and no node can be its primary", n.Name, shard, p.Node),
+				}}, ""
+			}
+		}
+	}
+	return nil, ""
+}
+
 // buried reports whether a member is known to run no more.
 func (m *model) buried(id string) bool {
 	if n, known := m.byNodeID(id); known {
@@ -233,12 +257,21 @@ func replaceLost(m *model) ([]Action, string) {
 	free := m.View.UnassignedSlots().Intersect(m.lost)
 	for shard := range m.shardCount() {
 		lost := m.belonging(shard).Intersect(free)
-		if n, ok := m.vessel(shard); ok && !lost.Empty() {
-			actions = append(actions, Action{
-				Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
-				Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost),
-			})
+		n, ok := m.vessel(shard)
+		if !ok || lost.Empty() {
+			continue
 		}
+		if n.Lifecycle != v1alpha1.LifecycleActive {
+			// Else nobody knows what it holds if it is cut off right afterwards.
+			return []Action{{
+				Kind: Activate, Node: n.Name, Position: n.Position,
+				Reason: fmt.Sprintf("node %s is to take slots %s, which nobody has", n.Name, lost),
+			}}, ""
+		}
+		actions = append(actions, Action{
+			Kind: ReplaceLost, Node: n.Name, Position: n.Position, Slots: lost,
+			Reason: fmt.Sprintf("no copy of shard %d is left: node %s takes slots %s without data", shard, n.Name, lost),
+		})
 	}
 	return actions, ""
 }
@@ -319,6 +352,9 @@ func (m *model) abandoned(n Node) bool {
 	}
 	if left := m.View.Owners[n.NodeID].Minus(m.lost); n.NodeID != "" && !left.Empty() {
 		return false
+	}
+	if n.Lifecycle == v1alpha1.LifecycleJoining && !n.InSync {
+		return true // it never had a copy
 	}
 	_, served := m.owner(n.Position.Shard)
 	return served || m.LossAccepted || m.belonging(n.Position.Shard).Empty()

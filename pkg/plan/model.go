@@ -118,8 +118,8 @@ func (m *model) designated(shard int32) (Node, bool) {
 			switch {
 			case ok && m.byName[p.Node].Position.Shard == shard:
 				return m.byName[p.Node], true
-			case m.View.Owners[v.PrimaryID].Empty():
-				continue // a copy of nothing, which is to follow another
+			case ok, m.View.Owners[v.PrimaryID].Empty():
+				continue // a copy of nothing or of another shard, which is to follow another
 			}
 			return Node{}, false
 		}

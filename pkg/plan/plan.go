@@ -214,6 +214,7 @@ func Next(s State) Decision {
 		dropObsolete,
 		dropUnplaced,
 		dropHollow,
+		dropMisplaced,
 		forgetDead,
 		createNodes,
 		waitForNodes,

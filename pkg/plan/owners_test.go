@@ -1,0 +1,78 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+)
+
+// A primary that took slots while it was cut off keeps them when its replica has
+// been elected meanwhile.
+func TestTwoOwnersInAShardBecomeOne(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.settle()
+	former, giver := w.primaryOf(1), w.primaryOf(0)
+	taken := slots.FromRanges(slots.Range{Start: 0, End: 99})
+	w.promote(w.replicasOf(1)[0].Name)
+	s := w.Servers[former.Name]
+	s.Primary, s.Slots = "", taken
+	w.Servers[giver.Name].Slots = w.Servers[giver.Name].Slots.Minus(taken)
+	w.settle()
+	w.check(2, 1)
+}
+
+func TestNodesThatOnlyFollowAnotherShardMakeRoomForAPrimary(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	heir := w.primaryOf(0).Name
+	for _, n := range []string{w.primaryOf(2).Name, w.replicasOf(2)[0].Name} {
+		w.Servers[heir].Slots = w.Servers[heir].Slots.Union(w.Servers[n].Slots)
+		w.Servers[n].Slots, w.Servers[n].Primary = slots.Set{}, w.Servers[heir].ID
+	}
+	w.State.Recorded = nil
+	w.settle()
+	w.check(3, 1)
+}
+
+func TestANodeIsKnownToHaveJoinedBeforeItTakesLostSlots(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	w.primaryOf(1).Pod = plan.PodTerminated
+	for range 20 {
+		for _, a := range plan.Next(w.Observe()).Actions {
+			if a.Kind == plan.ReplaceLost {
+				if w.node(a.Node).Lifecycle != v1alpha1.LifecycleActive {
+					t.Errorf("%s takes slots while it is %s", a.Node, w.node(a.Node).Lifecycle)
+				}
+				return
+			}
+			w.do(a)
+		}
+	}
+	t.Error("the lost slots are not replaced")
+}
+
+func TestAPlannedFailoverThatFoundTooFewVotesWaitsForTheVoters(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	for i := range w.State.Nodes {
+		if n := &w.State.Nodes[i]; w.Servers[n.Name].Primary == "" {
+			n.Outdated = "image"
+		}
+	}
+	s := w.Observe()
+	if a := only(t, plan.Next(s)); a.Kind != plan.Failover {
+		t.Fatalf("want a failover, got %+v", a)
+	}
+	s.Failovers = map[int32]time.Duration{0: 5 * time.Second}
+	if d := plan.Next(s); len(d.Actions) > 0 || d.Waiting == "" {
+		t.Errorf("want to wait, got %v", kinds(d))
+	}
+	s.Failovers[0] = 11 * time.Second
+	if a := only(t, plan.Next(s)); a.Kind != plan.Failover {
+		t.Errorf("want another try, got %+v", a)
+	}
+}
