@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
@@ -48,7 +49,7 @@ func (t *truth) best(o *observation, a plan.Action) {
 	for _, n := range o.planned {
 		other := o.replies[n.Name]
 		row, ok := other.Self()
-		if !ok || !n.InSync || n.Dead() || row.Role != topology.RoleReplica || row.PrimaryID != self.PrimaryID {
+		if !ok || !n.InSync || n.Dead() || n.Lifecycle == v1alpha1.LifecycleLeaving || row.Role != topology.RoleReplica || row.PrimaryID != self.PrimaryID {
 			continue
 		}
 		if other.Replication.HasCopy() && other.Replication.Offset > chosen.Replication.Offset {

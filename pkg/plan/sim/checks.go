@@ -37,8 +37,6 @@ func (t *truth) about(o *observation, a plan.Action) {
 	switch a.Kind {
 	case plan.Forget:
 		t.forgets(a)
-	case plan.CreateNode:
-		t.creates(a)
 	case plan.MoveSlots:
 		t.moves(o, a)
 	case plan.Failover:

@@ -130,6 +130,7 @@ func (m *manager) createNode(a plan.Action) {
 	m.w.truth.positions[a.Node] = a.Position
 	m.w.changedNode(a.Node)
 	m.w.truth.surges()
+	m.w.truth.creates(a)
 }
 
 func (m *manager) setLifecycle(name string, to v1alpha1.Lifecycle) error {

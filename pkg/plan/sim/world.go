@@ -93,7 +93,7 @@ type quirks struct {
 }
 
 func newWorld(seed uint64, opt Options) *world {
-	chance := rand.New(rand.NewPCG(seed, 0x5eed)) //nolint:gosec // the same seed has to be the same life
+	chance := rand.New(rand.NewPCG(seed, 0x5eed))
 	w := &world{seed: seed, rand: chance, opt: opt, api: newAPI(), calm: never, completeSince: never, awaitedSince: never}
 	w.stats = newStats()
 	w.truth = newTruth(w)
