@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
@@ -116,6 +117,9 @@ func (m *model) mode(id string, lost Node, known bool, replica Node) (FailoverMo
 		}
 		return "", ""
 	}
+	if m.newerOwner(id, replica) {
+		return "", ""
+	}
 	if proven {
 		return Takeover, fmt.Sprintf("primary %s is dead and no majority of primaries is left to vote%s", name, detail(lost))
 	}
@@ -124,6 +128,25 @@ func (m *model) mode(id string, lost Node, known bool, replica Node) (FailoverMo
 		return Takeover, fmt.Sprintf("primary %s has not answered for %s, every node that does suspects it, and no majority of primaries is left to vote", name, nodeTimeout)
 	}
 	return "", ""
+}
+
+// newerOwner reports whether a node of a replica's shard that does not answer may
+// have become the primary in place of the one that the replica follows: it was seen
+// as one, or was not asked again yet. Nobody votes on a takeover, so that a replica
+// of an old primary would take the shard back to what it was then.
+func (m *model) newerOwner(id string, replica Node) bool {
+	for _, n := range m.nodes {
+		if n.Position.Shard != replica.Position.Shard || n.NodeID == id || n.Name == replica.Name || n.Proven() {
+			continue
+		}
+		if v := m.view(n); v != nil && v.Reachable {
+			continue
+		}
+		if n.Role == topology.RolePrimary || n.Pod == PodRunning && !n.Dead() && n.Silent < nodeTimeout && n.Lifecycle == v1alpha1.LifecycleActive {
+			return true
+		}
+	}
+	return false
 }
 
 // ownerIDs are the IDs of all members that own slots, sorted.

@@ -218,8 +218,11 @@ func (m *model) needed(id string) bool {
 	if giving, taking, _ := m.migrating(); giving[id] || taking[id] {
 		return true
 	}
-	if dead, known := m.byNodeID(id); known && m.unheard(dead.Position.Shard) {
-		return true // the one that does not answer may follow it
+	dead, known := m.byNodeID(id)
+	for _, n := range m.nodes {
+		if m.unheard(n) && (!known || n.Position.Shard == dead.Position.Shard) {
+			return true // the one that does not answer may follow it
+		}
 	}
 	given := m.lost
 	for _, n := range m.reachable() {
@@ -237,13 +240,10 @@ func (m *model) needed(id string) bool {
 	return false
 }
 
-// unheard reports whether a node of a shard runs, but does not answer.
-func (m *model) unheard(shard int32) bool {
-	return slices.ContainsFunc(m.nodes, func(n Node) bool {
-		v := m.view(n)
-		return n.Position.Shard == shard && n.Pod == PodRunning && !n.Dead() &&
-			n.Lifecycle == v1alpha1.LifecycleActive && (v == nil || !v.Reachable)
-	})
+// unheard reports whether a node runs, but does not answer.
+func (m *model) unheard(n Node) bool {
+	v := m.view(n)
+	return n.Pod == PodRunning && !n.Dead() && n.Lifecycle == v1alpha1.LifecycleActive && (v == nil || !v.Reachable)
 }
 
 // strangers returns the members that are not among the living, sorted by ID.

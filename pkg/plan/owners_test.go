@@ -7,6 +7,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // A primary that took slots while it was cut off keeps them when its replica has
@@ -74,5 +75,32 @@ func TestAPlannedFailoverThatFoundTooFewVotesWaitsForTheVoters(t *testing.T) {
 	s.Failovers[0] = 11 * time.Second
 	if a := only(t, plan.Next(s)); a.Kind != plan.Failover {
 		t.Errorf("want another try, got %+v", a)
+	}
+}
+
+// A replica that comes back from an outage may follow a primary that has long been
+// replaced, and the replacement may be out of reach by now.
+func TestAReplicaOfAFormerPrimaryDoesNotTakeOver(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	w.settle()
+	dead, next, stale := w.primaryOf(0), w.replicasOf(0)[0], w.replicasOf(0)[1]
+	dead.Pod = plan.PodTerminated
+	for _, c := range []struct {
+		what   string
+		change func()
+		takes  bool
+	}{
+		{"the other was seen as primary", func() { next.Role, next.Silent = topology.RolePrimary, time.Minute }, false},
+		{"the other was not asked again yet", func() { next.Role, next.Silent = topology.RoleReplica, 0 }, false},
+		{"the other was a replica and is silent", func() { next.Role, next.Silent = topology.RoleReplica, time.Minute }, true},
+	} {
+		c.change()
+		takes := false
+		for _, a := range plan.Next(w.silence(w.Observe(), next.Name, true)).Actions {
+			takes = takes || a.Kind == plan.Failover && a.Mode == plan.Takeover && a.Node == stale.Name
+		}
+		if takes != c.takes {
+			t.Errorf("%s: takeover %v, want %v", c.what, takes, c.takes)
+		}
 	}
 }

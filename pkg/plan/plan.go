@@ -52,6 +52,8 @@ type Node struct {
 	InSync bool
 	// NodeID is the server's ID that was recorded, also for a dead node.
 	NodeID string
+	// Role is what the server was when it was last seen, as it was recorded.
+	Role topology.Role
 	// Age since the ValkeyNode was created.
 	Age time.Duration
 	// Silent is how long the manager has had no answer from the node; 0 while it
