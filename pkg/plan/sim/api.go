@@ -7,6 +7,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // never is a moment that has not come.
@@ -25,6 +26,7 @@ type nodeObject struct {
 	podCreated bool
 	host       *host
 	nodeID     string
+	role       topology.Role
 	created    time.Duration
 }
 

@@ -199,15 +199,18 @@ func (m *manager) markInSync(o *observation) {
 		if live == nil || live.uid != n.uid {
 			continue
 		}
-		id, host := n.nodeID, n.host
+		id, host, role := n.nodeID, n.host, n.role
 		if asked && r.Err == nil {
 			id = r.ID
+			if self, ok := r.Self(); ok {
+				role = self.Role
+			}
 		}
 		if p, ok := o.pods[n.name]; ok && p.host != nil {
 			host = p.host
 		}
-		if id != n.nodeID || host != n.host {
-			live.nodeID, live.host = id, host
+		if id != n.nodeID || host != n.host || role != n.role {
+			live.nodeID, live.host, live.role = id, host, role
 			m.w.changedNode(n.name)
 		}
 	}

@@ -221,6 +221,9 @@ func (w *world) restore(h *host) {
 	}
 	w.after(w.between(time.Second, 10*time.Second), func() {
 		if !h.isolated() {
+			if !h.ready {
+				h.readySince = w.now
+			}
 			h.ready, h.registered = true, true
 		}
 	})

@@ -38,13 +38,13 @@ func (m *manager) fingerprint(o *observation) uint64 {
 	}
 	write(o.target, o.creating, m.w.wish.lossAccepted, m.w.wish.image, m.w.wish.handover)
 	for _, shard := range slices.Sorted(maps.Keys(m.failovers)) {
-		if ago := m.w.now - m.failovers[shard]; ago < 2*manualTimeout {
+		if ago := m.w.now - m.failovers[shard]; ago < 3*nodeTimeout {
 			write(shard, coarse(ago))
 		}
 	}
 	for i, n := range o.planned {
 		object := o.nodes[i]
-		write(object.uid, object.lifecycle, object.image, object.nodeID, n.Pod, n.PodIP, n.InSync, n.Detail, n.HostGone)
+		write(object.uid, object.lifecycle, object.image, object.nodeID, object.role, n.Pod, n.PodIP, n.InSync, n.Detail, n.HostGone)
 		write(coarse(n.TerminatingFor), n.Terminating, o.holds[n.Position].Remaining > 0)
 		if n.Pod == plan.PodRunning {
 			write(coarse(n.Silent))

@@ -159,7 +159,7 @@ func (m *manager) noteSilence(o *observation) {
 // planNode is one node as the planner is told of it.
 func (m *manager) planNode(o *observation, n nodeObject) plan.Node {
 	p, ok := o.pods[n.name]
-	node := plan.Node{Name: n.name, Position: n.position, Lifecycle: n.lifecycle, NodeID: n.nodeID, Age: m.w.now - n.created}
+	node := plan.Node{Name: n.name, Position: n.position, Lifecycle: n.lifecycle, NodeID: n.nodeID, Role: n.role, Age: m.w.now - n.created}
 	if n.image != m.w.wish.image {
 		node.Outdated = "its image differs"
 	}
@@ -188,13 +188,17 @@ func (m *manager) planNode(o *observation, n nodeObject) plan.Node {
 // host is gone too, or is at work and had the time to end it.
 func (m *manager) hostGone(n nodeObject) bool {
 	since, gone := m.goneSince[n.name]
-	return n.host == nil || !n.host.registered || n.host.ready && gone && m.w.now-since >= settled
+	return n.host == nil || !n.host.registered || n.host.ready && m.w.now-n.host.readySince >= cleaning && gone && m.w.now-since >= settled
 }
 
 // settled is how long after the end of a pod object its host has to be called ready
 // for it to be sure that the containers have ended: the condition may be that of a
 // host that was lost forty seconds ago, and a kubelet takes its time.
 const settled = 90 * time.Second
+
+// cleaning is how long a host that has come back takes at most to end what it should
+// not run any more.
+const cleaning = 30 * time.Second
 
 // noteDeaths says how long the positions of nodes that died before they joined
 // have to wait. An outdated node that lives does not make up for a death.

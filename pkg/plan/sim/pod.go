@@ -24,6 +24,8 @@ type host struct {
 	// one.
 	ready, registered bool
 	outages           int
+	// readySince is when the condition last became true.
+	readySince time.Duration
 	// full hosts take no new pods.
 	full bool
 }
