@@ -107,6 +107,9 @@ func (m *model) owner(shard int32) (Node, bool) {
 // follow a member that is gone has none: one of them holds its data and is about
 // to be elected, and nothing may be put above it meanwhile.
 func (m *model) designated(shard int32) (Node, bool) {
+	if slices.ContainsFunc(m.orphans(shard), m.surviving) {
+		return Node{}, false
+	}
 	var first Node
 	found := false
 	for _, n := range m.live() {

@@ -104,3 +104,26 @@ func TestAReplicaOfAFormerPrimaryDoesNotTakeOver(t *testing.T) {
 		}
 	}
 }
+
+// A question that failed once may have made others follow an empty primary.
+func TestALastCopyIsNeverToldToFollowAnEmptyPrimary(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	w.settle()
+	dead, other, last := w.primaryOf(0), w.replicasOf(0)[0], w.replicasOf(0)[1]
+	dead.Pod, other.Pod = plan.PodGone, plan.PodTerminated
+	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-new", Position: dead.Position, Reason: "its place"})
+	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-newer", Position: other.Position, Reason: "its place"})
+	for _, pair := range [][2]string{{"c-new", "c-newer"}, {"c-new", last.Name}} {
+		w.do(plan.Action{Kind: plan.Introduce, Node: pair[0], Target: pair[1], Reason: "they are new"})
+	}
+	w.do(plan.Action{Kind: plan.Replicate, Node: "c-newer", TargetID: w.Servers["c-new"].ID, Reason: "the last copy did not answer"})
+	w.State.Failovers = map[int32]time.Duration{0: time.Second}
+	for range 5 {
+		for _, a := range plan.Next(w.Observe()).Actions {
+			if a.Kind == plan.Replicate && a.Node == last.Name {
+				t.Fatal(a.Reason)
+			}
+			w.do(a)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
@@ -76,6 +77,9 @@ func replicate(m *model) ([]Action, string) {
 			continue
 		}
 		id := m.view(owner).ID
+		if m.lastOf(n) {
+			continue // following an empty primary it would lose what it has
+		}
 		if v.Role == topology.RoleReplica && (v.PrimaryID == id || m.follows(v)) {
 			continue
 		}
@@ -96,6 +100,17 @@ func replicate(m *model) ([]Action, string) {
 		return nil, waiting
 	}
 	return actions, ""
+}
+
+// lastOf reports whether a replica without a primary holds data of a shard that
+// nobody serves: it is to be promoted, or the user decides.
+func (m *model) lastOf(n Node) bool {
+	if _, served := m.owner(n.Position.Shard); served {
+		return false
+	}
+	return slices.ContainsFunc(m.orphans(n.Position.Shard), func(orphan Node) bool {
+		return orphan.Name == n.Name && (m.surviving(n) || m.view(n).Keys > 0)
+	})
 }
 
 // follows reports whether a replica follows some living primary of its own shard;
