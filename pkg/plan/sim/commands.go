@@ -37,6 +37,16 @@ func (s *server) addSlots(set slots.Set) error {
 	return nil
 }
 
+// delSlots is CLUSTER DELSLOTSRANGE: the server no longer takes others to own them.
+func (s *server) delSlots(set slots.Set) {
+	for _, r := range s.rows {
+		if r != s.self {
+			r.slots, r.unclaimed = r.slots.Minus(set), r.unclaimed.Minus(set)
+		}
+	}
+	s.changed()
+}
+
 // bumpEpoch is CLUSTER BUMPEPOCH.
 func (s *server) bumpEpoch() {
 	top := s.currentEpoch

@@ -65,6 +65,7 @@ func (m *manager) send(o *observation, s *server, a plan.Action) (bool, error) {
 		s.whole = s.whole || err == nil
 		return true, err
 	case plan.ReplaceLost:
+		s.delSlots(a.Slots)
 		err := s.addSlots(a.Slots)
 		if err != nil {
 			return true, err
