@@ -73,9 +73,13 @@ func (r *Reconciler) ensureConfigMap(ctx context.Context, node *v1alpha1.ValkeyN
 }
 
 // ours reads the object that has the name of a wished one. It returns a conflict
-// if the object isn't the node's.
+// if the object isn't the node's, or has gone since it was in the way.
 func (r *Reconciler) ours(ctx context.Context, node *v1alpha1.ValkeyNode, want, existing client.Object) error {
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(want), existing); err != nil {
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(want), existing)
+	if apierrors.IsNotFound(err) {
+		return &conflict{object: objects.KindOf(want) + " " + want.GetName(), former: true}
+	}
+	if err != nil {
 		return fmt.Errorf("read %s %s: %w", objects.KindOf(want), want.GetName(), err)
 	}
 	if metav1.IsControlledBy(existing, node) {
