@@ -21,6 +21,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
@@ -139,7 +140,7 @@ type problem struct {
 // waiting reports whether something is still to come that only another look shows.
 func (out outcome) waiting() bool {
 	for _, a := range out.answers {
-		if a.State == requestRunning {
+		if a.State == request.Running {
 			return true
 		}
 	}

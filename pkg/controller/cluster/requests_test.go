@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
 // ask adds a request to an observation.
@@ -32,20 +33,20 @@ func TestAFailoverThatWasAskedForIsCarriedOutAndAnswered(t *testing.T) {
 		t.Fatalf("decided %+v", out.decision)
 	}
 	o.cluster.Status = statusOf(o, out)
-	if got := o.cluster.Status.Requests; len(got) != 1 || got[0].ID != "id1" || got[0].State != requestRunning {
+	if got := o.cluster.Status.Requests; len(got) != 1 || got[0].ID != "id1" || got[0].State != request.Running {
 		t.Fatalf("answered %+v", got)
 	}
 	o.failovers = map[int32]time.Duration{0: time.Second}
-	if again := served(o, plan.Decision{Complete: true}); len(again.decision.Actions) != 0 || again.answers["failover"].State != requestRunning {
+	if again := served(o, plan.Decision{Complete: true}); len(again.decision.Actions) != 0 || again.answers["failover"].State != request.Running {
 		t.Errorf("while it is under way: %+v", again)
 	}
 	o.failovers[0] = 3 * time.Second
-	if late := served(o, plan.Decision{Complete: true}); late.answers["failover"].State != requestFailed {
+	if late := served(o, plan.Decision{Complete: true}); late.answers["failover"].State != request.Failed {
 		t.Errorf("after its time: %+v", late.answers)
 	}
 	o.cluster.Status.Requests[0].Message = handoverFrom + "c-99999"
 	done := served(o, plan.Decision{Complete: true})
-	if a := done.answers["failover"]; a.State != requestDone || !strings.Contains(a.Message, "c-00000 took over shard 0 from c-99999") {
+	if a := done.answers["failover"]; a.State != request.Done || !strings.Contains(a.Message, "c-00000 took over shard 0 from c-99999") {
 		t.Errorf("after it: %+v", a)
 	}
 	o.cluster.Status = statusOf(o, done)
@@ -63,7 +64,7 @@ func TestAFailoverThatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"id 0 nobody":  "node nobody is not in shard 0",
 	} {
 		out := served(healthy().ask("failover", value), plan.Decision{Complete: true})
-		if a := out.answers["failover"]; a.State != requestFailed || !strings.Contains(a.Message, want) {
+		if a := out.answers["failover"]; a.State != request.Failed || !strings.Contains(a.Message, want) {
 			t.Errorf("%q is answered %+v, want %q", value, a, want)
 		}
 		if len(out.decision.Actions) != 0 {
@@ -71,7 +72,7 @@ func TestAFailoverThatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		}
 	}
 	waiting := served(healthy().ask("failover", "id 0"), plan.Decision{Waiting: "gossip"})
-	if a := waiting.answers["failover"]; a.State != requestRunning || !strings.Contains(a.Message, "gossip") {
+	if a := waiting.answers["failover"]; a.State != request.Running || !strings.Contains(a.Message, "gossip") {
 		t.Errorf("while the cluster is not well: %+v", a)
 	}
 }
@@ -81,16 +82,16 @@ func TestARestartIsDoneWhenNoNodeIsOlderThanIt(t *testing.T) {
 	for i := range o.nodes {
 		o.nodes[i].CreationTimestamp = metav1.NewTime(time.Unix(1000, 0))
 	}
-	if a := served(o, plan.Decision{}).answers["restart"]; a.State != requestRunning || !strings.Contains(a.Message, "2 nodes") {
+	if a := served(o, plan.Decision{}).answers["restart"]; a.State != request.Running || !strings.Contains(a.Message, "2 nodes") {
 		t.Errorf("before: %+v", a)
 	}
 	for i := range o.nodes {
 		o.nodes[i].CreationTimestamp = metav1.NewTime(time.Unix(1600, 0))
 	}
-	if a := served(o, plan.Decision{}).answers["restart"]; a.State != requestDone {
+	if a := served(o, plan.Decision{}).answers["restart"]; a.State != request.Done {
 		t.Errorf("after: %+v", a)
 	}
-	if a := served(healthy().ask("restart", "id soon"), plan.Decision{}).answers["restart"]; a.State != requestFailed {
+	if a := served(healthy().ask("restart", "id soon"), plan.Decision{}).answers["restart"]; a.State != request.Failed {
 		t.Errorf("without a time: %+v", a)
 	}
 }
@@ -106,12 +107,12 @@ func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
 	o.ask("acknowledge", "id")
 	o.awaited = []string{"node c-00000 may still hold the data"}
 	s := statusOf(o, outcome{})
-	if s.Requests[0].State != requestRunning || meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss) == nil {
+	if s.Requests[0].State != request.Running || meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss) == nil {
 		t.Errorf("answered %+v while a copy is awaited", s.Requests)
 	}
 	o.awaited = nil
 	o.cluster.Status = statusOf(o, outcome{})
-	if got := o.cluster.Status.Requests[0].State; got != requestDone {
+	if got := o.cluster.Status.Requests[0].State; got != request.Done {
 		t.Errorf("answered %s", got)
 	}
 	if meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss) != nil {
@@ -145,7 +146,7 @@ func TestALossIsReportedBeforeItsTracesGo(t *testing.T) {
 func TestAnUnknownRequestIsRefused(t *testing.T) {
 	o := healthy().ask("dance", "id")
 	s := statusOf(o, outcome{decision: plan.Decision{Complete: true}})
-	if len(s.Requests) != 1 || s.Requests[0].State != requestFailed || !strings.Contains(s.Requests[0].Message, `"dance"`) {
+	if len(s.Requests) != 1 || s.Requests[0].State != request.Failed || !strings.Contains(s.Requests[0].Message, `"dance"`) {
 		t.Errorf("answered %+v", s.Requests)
 	}
 }
