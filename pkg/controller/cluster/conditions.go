@@ -166,12 +166,15 @@ func withoutMenu(message string) string { return menu.ReplaceAllString(message, 
 const longestNote = 1024
 
 // note cuts a text to what an event can carry; the condition has all of it.
-func note(text string) string {
-	if len(text) <= longestNote {
+func note(text string) string { return shortened(text, longestNote) }
+
+// shortened cuts a text to a number of bytes.
+func shortened(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
 	const more = "…"
-	return strings.ToValidUTF8(text[:longestNote-len(more)], "") + more
+	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }
 
 // noteworthy reports whether a change of a condition deserves an event: trouble

@@ -87,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if !outran {
+		r.lossReported(o, out.lost)
+	}
 	acted := out.failed == nil && out.acted
 	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
 	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
@@ -129,7 +132,7 @@ type outcome struct {
 	// answers to requests, by verb.
 	answers map[string]v1alpha1.RequestStatus
 	// lost says which slots are about to be given up.
-	lost string
+	lost []string
 }
 
 // problem is a reason with its sentence, as conditions carry them.
@@ -164,7 +167,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		return out
 	}
 	out.refused = r.applySettings(ctx, o)
-	if needsFreshView(out.decision) {
+	if out.decision.NeedsLiveView() {
 		if out.failed = r.stillThere(ctx, o); out.failed != nil {
 			return out
 		}
@@ -181,7 +184,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		out.acted = true
 		return out // the snapshot is written down before the first step towards it
 	}
-	if out.lost = o.unreportedLoss(out.decision.Actions); out.lost != "" {
+	if out.lost = r.unreportedLoss(o, out.decision.Actions); len(out.lost) > 0 {
 		out.acted = true
 		return out // a loss is written down before its traces go
 	}
@@ -193,18 +196,6 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 // (OwnerReferencesPermissionEnforcement) and has not noticed our kinds yet, as it
 // is for some seconds after they were installed.
 func kindsUnknown(err error) bool { return strings.Contains(err.Error(), "cannot find RESTMapping") }
-
-// needsFreshView reports whether a decision would do harm if it came from a cache
-// that is behind: making and deleting nodes.
-func needsFreshView(d plan.Decision) bool {
-	for _, a := range d.Actions {
-		switch a.Kind {
-		case plan.CreateNode, plan.DeleteNode, plan.Forget:
-			return true
-		}
-	}
-	return false
-}
 
 // act carries out actions of one kind together and logs each. It reports whether
 // any was new.

@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
@@ -212,7 +211,7 @@ func (r *Reconciler) remember(o *observation) {
 			o.blinked = append(o.blinked, n.Name)
 		}
 		o.outdated[n.Name] = r.change(o, n).Replace
-		if req, ok := request.Open(o.cluster, request.Restart); ok && o.outdated[n.Name] == "" && n.CreationTimestamp.Before(moment(req)) {
+		if o.outdated[n.Name] == "" && o.olderThanRestart(n) {
 			o.outdated[n.Name] = "a restart was asked for"
 		}
 		if ago, ok := r.moments.ago(key, failoverOf(n.Spec.ShardIndex), o.now); ok {

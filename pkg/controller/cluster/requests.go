@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -24,14 +22,33 @@ func (o *observation) lossAccepted() bool {
 	return ok
 }
 
-// moment is the time that a restart request carries: nodes made before it are to
-// be replaced. A request without a readable time concerns no node.
-func moment(req request.Request) *metav1.Time {
-	at, err := req.Moment()
-	if err != nil {
-		return &metav1.Time{}
+// patience with clocks: a restart is dated by the API server, whose clock may be
+// somewhat ahead of the manager's.
+const clocksDiffer = time.Minute
+
+// restartOf returns the moment that a restart request carries: nodes made before it
+// are to be replaced. One that lies ahead would also concern the nodes that take
+// their place, again and again, so it concerns none before its time has come.
+func restartOf(req request.Request, now time.Time) (moment time.Time, come bool, err error) {
+	moment, err = req.Moment()
+	switch {
+	case err != nil:
+		return time.Time{}, false, err
+	case moment.Sub(now) > clocksDiffer:
+		return time.Time{}, false, fmt.Errorf("%s is yet to come: a restart takes effect at once, ask for it with: kubectl valkey restart", moment.UTC().Format(time.RFC3339))
 	}
-	return &metav1.Time{Time: at}
+	return moment, !moment.After(now), nil
+}
+
+// olderThanRestart reports whether a node is to be replaced because somebody asked
+// for a restart.
+func (o *observation) olderThanRestart(n *v1alpha1.ValkeyNode) bool {
+	req, open := request.Open(o.cluster, request.Restart)
+	if !open {
+		return false
+	}
+	moment, come, err := restartOf(req, o.now)
+	return err == nil && come && n.CreationTimestamp.Time.Before(moment)
 }
 
 // serveRequests answers requests for a restart, which is a roll, and for a
@@ -86,12 +103,16 @@ func followed(s plan.State, req request.Request, shard int32, was string) v1alph
 
 // restarted answers a restart: it is done when no node is older than the request.
 func restarted(o *observation, req request.Request) v1alpha1.RequestStatus {
-	if _, err := req.Moment(); err != nil {
+	moment, come, err := restartOf(req, o.now)
+	switch {
+	case err != nil:
 		return answer(req, request.Failed, err.Error())
+	case !come:
+		return answer(req, request.Running, "waiting for "+moment.UTC().Format(time.RFC3339)+" by the manager's clock")
 	}
 	old := 0
 	for i := range o.nodes {
-		if o.nodes[i].CreationTimestamp.Before(moment(req)) {
+		if o.olderThanRestart(&o.nodes[i]) {
 			old++
 		}
 	}
@@ -101,14 +122,19 @@ func restarted(o *observation, req request.Request) v1alpha1.RequestStatus {
 	return answer(req, request.Running, fmt.Sprintf("%d nodes are still to be replaced", old))
 }
 
-// answers returns the answers to all requests: what is known already stays, new
-// answers replace those of the same verb, and a verb that nobody knows is refused.
+// answers returns the answers to all requests: what is known already stays, unless
+// it is about one that was taken back before it was done; new answers replace those
+// of the same verb, and a verb that nobody knows is refused.
 func answers(o *observation, out outcome) []v1alpha1.RequestStatus {
 	byVerb := map[string]v1alpha1.RequestStatus{}
+	asked := request.Of(o.cluster)
 	for _, old := range o.cluster.Status.Requests {
-		byVerb[old.Verb] = old
+		there := slices.ContainsFunc(asked, func(req request.Request) bool { return req.Verb == old.Verb && req.ID == old.ID })
+		if there || old.State != request.Running {
+			byVerb[old.Verb] = old
+		}
 	}
-	for _, req := range request.Of(o.cluster) {
+	for _, req := range asked {
 		if old, ok := byVerb[req.Verb]; ok && old.ID == req.ID && old.State != request.Running {
 			continue
 		}
@@ -135,47 +161,15 @@ func answers(o *observation, out outcome) []v1alpha1.RequestStatus {
 }
 
 // acknowledged answers an acknowledgement: it is done once no shard waits for a
-// copy any more.
+// copy any more and all slots have an owner that lives. Until then the acceptance
+// counts: while the tables still list a lost owner its slots are not free, and what
+// is about to be given up would be reported as one more loss.
 func acknowledged(o *observation, req request.Request) v1alpha1.RequestStatus {
-	if len(o.awaited) > 0 || !o.creating && !o.view.UnassignedSlots().Empty() {
+	switch {
+	case len(o.awaited) > 0:
+		return answer(req, request.Running, join(o.awaited)+"; a node is given up once it has been silent for a minute and the others call it failed")
+	case !o.creating && !o.uncovered().Empty():
 		return answer(req, request.Running, "the lost slots are being given to empty nodes")
 	}
 	return answer(req, request.Done, "")
-}
-
-// unreportedLoss says which data is given up by actions that the condition does
-// not tell of yet.
-func (o *observation) unreportedLoss(actions []plan.Action) string {
-	known := ""
-	if c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss); c != nil {
-		known = c.Message
-	}
-	var losses []string
-	for _, a := range actions {
-		if a.Kind == plan.ReplaceLost && !strings.Contains(known, a.Reason) {
-			losses = append(losses, a.Reason)
-		}
-	}
-	return strings.Join(losses, "; ")
-}
-
-// dataLoss keeps the condition that slots lost their data until somebody has
-// acknowledged it.
-func dataLoss(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
-	for _, a := range s.Requests {
-		if a.Verb == request.Acknowledge && a.State == request.Done && o.lossAccepted() {
-			meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDataLoss)
-		}
-	}
-	if out.lost == "" {
-		return
-	}
-	message := out.lost
-	if old := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss); old != nil && !strings.Contains(old.Message, message) {
-		message = old.Message + "; " + message
-	}
-	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionDataLoss, Status: metav1.ConditionTrue,
-		Reason: v1alpha1.ReasonDataLoss, Message: message, ObservedGeneration: o.cluster.Generation,
-	})
 }

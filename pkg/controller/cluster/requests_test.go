@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // ask adds a request to an observation.
@@ -98,7 +99,7 @@ func TestARestartIsDoneWhenNoNodeIsOlderThanIt(t *testing.T) {
 
 func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
 	o := healthy()
-	o.cluster.Status = statusOf(o, outcome{lost: "no copy of shard 1 is left"})
+	o.cluster.Status = statusOf(o, outcome{lost: []string{"no copy of shard 1 is left"}})
 	o.cluster.Status = statusOf(o, outcome{decision: plan.Decision{Complete: true}})
 	c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss)
 	if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "shard 1") {
@@ -120,26 +121,6 @@ func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
 	}
 	if o.lossAccepted() {
 		t.Error("an answered acknowledgement also accepts the next loss")
-	}
-}
-
-func TestALossIsReportedBeforeItsTracesGo(t *testing.T) {
-	o := healthy()
-	actions := []plan.Action{{Kind: plan.Forget, Reason: "x"}, {Kind: plan.ReplaceLost, Reason: "no copy of shard 1 is left"}}
-	lost := o.unreportedLoss(actions)
-	if lost != "no copy of shard 1 is left" {
-		t.Fatalf("unreported %q", lost)
-	}
-	o.cluster.Status = statusOf(o, outcome{lost: lost})
-	if again := o.unreportedLoss(actions); again != "" {
-		t.Errorf("reported once more: %q", again)
-	}
-	actions[1].Reason = "no copy of shard 2 is left"
-	second := o.unreportedLoss(actions)
-	o.cluster.Status = statusOf(o, outcome{lost: second})
-	c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss)
-	if c == nil || !strings.Contains(c.Message, "shard 1") || !strings.Contains(c.Message, "shard 2") {
-		t.Errorf("condition %+v", c)
 	}
 }
 
@@ -173,5 +154,62 @@ func TestHowLongAPodIsTerminating(t *testing.T) {
 	}
 	if got := terminatingFor(&corev1.Pod{}, now); got != 0 {
 		t.Errorf("a living pod was told to stop %s ago", got)
+	}
+}
+
+func TestARestartThatIsYetToComeRollsNothing(t *testing.T) {
+	for _, c := range []struct {
+		ahead     time.Duration
+		state     string
+		replaced  bool
+		messageOf string
+	}{
+		{-time.Second, request.Running, true, "2 nodes"},
+		{10 * time.Second, request.Running, false, "waiting for 1970-01-01T00:33:30Z"},
+		{time.Hour, request.Failed, false, "1970-01-01T01:33:20Z is yet to come"},
+	} {
+		o := healthy()
+		o.ask("restart", "id "+o.now.Add(c.ahead).UTC().Format(time.RFC3339))
+		for i := range o.nodes {
+			o.nodes[i].CreationTimestamp = metav1.NewTime(o.now.Add(-time.Minute))
+			if got := o.olderThanRestart(&o.nodes[i]); got != c.replaced {
+				t.Errorf("%s ahead: replaced %v, want %v", c.ahead, got, c.replaced)
+			}
+		}
+		a := served(o, plan.Decision{}).answers["restart"]
+		if a.State != c.state || !strings.Contains(a.Message, c.messageOf) {
+			t.Errorf("%s ahead: answered %+v, want %s: …%s…", c.ahead, a, c.state, c.messageOf)
+		}
+	}
+}
+
+func TestARequestThatIsTakenBackLeavesNoOpenAnswer(t *testing.T) {
+	o := healthy().ask("failover", "id2 0")
+	o.cluster.Status.Requests = []v1alpha1.RequestStatus{
+		{Verb: "failover", ID: "id1", State: request.Running, Message: "waiting: gossip"},
+		{Verb: "restart", ID: "id1", State: request.Running, Message: "2 nodes are still to be replaced"},
+		{Verb: "acknowledge", ID: "id1", State: request.Done},
+	}
+	got := statusOf(o, outcome{decision: plan.Decision{Complete: true}}).Requests
+	if len(got) != 1 || got[0].Verb != "acknowledge" {
+		t.Errorf("answers %+v, want only the one that is done", got)
+	}
+}
+
+// While the tables list the owner that was lost its slots are not free, but they
+// are lost all the same.
+func TestAnAcknowledgementCountsUntilTheSlotsHaveALivingOwner(t *testing.T) {
+	o := healthy().ask("acknowledge", "id")
+	gone := o.replies["c-00000"]
+	o.nodes = o.nodes[1:]
+	delete(o.replies, "c-00000")
+	survivor := o.replies["c-11111"]
+	survivor.Members = []topology.Member{
+		{ID: primaryID, Role: topology.RolePrimary, ConfigEpoch: 1, Failed: true, Slots: gone.Members[0].Slots},
+		{ID: replicaID, Role: topology.RolePrimary, ConfigEpoch: 2, LinkUp: true},
+	}
+	o.reply("c-11111", survivor)
+	if s := statusOf(o, outcome{}); s.Requests[0].State != request.Running {
+		t.Errorf("answered %+v while nobody serves the slots", s.Requests[0])
 	}
 }
