@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
 
@@ -48,6 +51,14 @@ func (r *Reconciler) command(ctx context.Context, o *observation, a plan.Action)
 		return err
 	}
 	defer node.Close()
+	if a.Kind == plan.MoveSlots {
+		target, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, a.Target), credentials)
+		if err != nil {
+			return err
+		}
+		defer target.Close()
+		return moveSlots(ctx, node, target, a)
+	}
 	return send(ctx, node, a)
 }
 
@@ -66,13 +77,7 @@ func send(ctx context.Context, node valkey.Node, a plan.Action) error {
 	case plan.Failover:
 		return node.Failover(ctx, valkey.FailoverMode(a.Mode))
 	case plan.ReplaceLost:
-		if err := node.AddSlots(ctx, a.Slots); err != nil {
-			return err
-		}
-		// Else a former owner that comes back after all takes the slots again.
-		return node.BumpEpoch(ctx)
-	case plan.MoveSlots:
-		return moveSlots(ctx, node, a)
+		return replaceLost(ctx, node, a.Slots)
 	}
 	return fmt.Errorf("no command for action %s", a.Kind)
 }
@@ -80,26 +85,49 @@ func send(ctx context.Context, node valkey.Node, a plan.Action) error {
 // errUnderWay says that an earlier pass started what an action asks for.
 var errUnderWay = errors.New("under way")
 
-// moveSlots starts a migration unless the source is still busy with one: the
-// server refuses a slot that is already on its way. A migration of these slots
-// that failed is an error, so that the next attempt waits.
-func moveSlots(ctx context.Context, node valkey.Node, a plan.Action) error {
-	jobs, err := node.SlotMigrations(ctx)
+// replaceLost gives slots that nobody has to a node. The node itself may still take
+// a member for their owner that claims them no more, which it has to forget first.
+func replaceLost(ctx context.Context, node valkey.Node, lost slots.Set) error {
+	seen, err := node.Observe(ctx)
 	if err != nil {
 		return err
 	}
-	for _, job := range jobs {
-		if job.Export && !job.Done() {
-			return errUnderWay
+	var others, own slots.Set
+	for _, m := range seen.Members {
+		if m.Myself {
+			own = m.Slots
+		} else {
+			others = others.Union(m.Slots)
 		}
 	}
-	if err := node.MigrateSlots(ctx, valkey.Export{Slots: a.Slots, TargetID: a.TargetID}); err != nil {
+	if err := node.DeleteSlots(ctx, lost.Intersect(others)); err != nil {
 		return err
 	}
-	if len(jobs) > 0 && jobs[0].Export && jobs[0].Failed() && jobs[0].TargetID == a.TargetID {
-		return fmt.Errorf("the migration before this attempt %s: %s", jobs[0].State, jobs[0].Message)
+	if err := node.AddSlots(ctx, lost.Minus(own)); err != nil {
+		return err
 	}
-	return nil
+	// Else a former owner that comes back after all takes the slots again.
+	return node.BumpEpoch(ctx)
+}
+
+// moveSlots starts a migration unless the source or the target is still busy with
+// one: the server refuses a slot that is already on its way, and one that is source
+// and target at once may crash.
+func moveSlots(ctx context.Context, source, target valkey.Node, a plan.Action) error {
+	theirs, err := target.SlotMigrations(ctx)
+	if err != nil {
+		return err
+	}
+	jobs, err := source.SlotMigrations(ctx)
+	if err != nil {
+		return err
+	}
+	giving := func(job topology.Migration) bool { return job.Export && !job.Done() }
+	busy := func(job topology.Migration) bool { return !job.Done() }
+	if slices.ContainsFunc(theirs, giving) || slices.ContainsFunc(jobs, busy) {
+		return errUnderWay
+	}
+	return source.MigrateSlots(ctx, valkey.Export{Slots: a.Slots, TargetID: a.TargetID})
 }
 
 // createNode makes the ValkeyNode of an action. Its name follows from its place,

@@ -133,13 +133,17 @@ func TestAnUnknownRequestIsRefused(t *testing.T) {
 }
 
 func TestAShardWithoutPrimaryKeepsItsSlotsInTheStatus(t *testing.T) {
-	before := []v1alpha1.ShardStatus{{Index: 0, Slots: "0-99", SlotCount: 100}, {Index: 1, Slots: "100-16383", SlotCount: 16284}}
-	now := keepSlots([]v1alpha1.ShardStatus{{Index: 0}, {Index: 1, Primary: "p", Slots: "100-16383"}}, before, healthy().view)
-	if now[0].Slots != "" {
-		t.Errorf("slots that another node serves are kept: %s", now[0].Slots)
+	o := healthy()
+	o.cluster.Status.Shards = []v1alpha1.ShardStatus{{Index: 0, Slots: "0-16383", SlotCount: 16384}, {Index: 3, Slots: "0-99", SlotCount: 100}}
+	if now := statusOf(o, outcome{}).Shards; len(now) != 1 || now[0].Slots != "0-16383" || now[0].Primary == "" {
+		t.Errorf("slots that another shard serves are kept: %+v", now)
 	}
-	empty := &observation{}
-	if now = keepSlots([]v1alpha1.ShardStatus{{Index: 0}}, before, empty.view); now[0].Slots != "0-99" || now[0].SlotCount != 100 {
+	delete(o.pods, "c-00000")
+	delete(o.replies, "c-00000")
+	survivor := o.replies["c-11111"]
+	survivor.Members = []topology.Member{{ID: replicaID, Role: topology.RoleReplica, PrimaryID: primaryID, ConfigEpoch: 1, LinkUp: true}}
+	o.reply("c-11111", survivor)
+	if now := statusOf(o, outcome{}).Shards; len(now) != 2 || now[0].Slots != "100-16383" || now[1].Slots != "0-99" || now[1].SlotCount != 100 {
 		t.Errorf("lost slots are forgotten: %+v", now)
 	}
 }
