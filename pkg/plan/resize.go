@@ -22,8 +22,15 @@ func rebalance(m *model) ([]Action, string) {
 	}
 	giving, taking, underWay := m.migrating()
 	var actions []Action
+	stalled := ""
 	for _, move := range moves {
 		from, to := move.from, move.to
+		if hold := m.Stalled[from.Name]; hold.Remaining > 0 {
+			if stalled == "" {
+				stalled = fmt.Sprintf("%d slots can't move from shard %d to shard %d: %s", move.slots.Len(), from.Position.Shard, to.Position.Shard, hold.Reason)
+			}
+			continue
+		}
 		if v := m.view(to); v.State != "ok" {
 			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
 		}
@@ -36,8 +43,11 @@ func rebalance(m *model) ([]Action, string) {
 			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.slots.Len(), from.Position.Shard, to.Position.Shard),
 		})
 	}
-	if len(actions) > 0 {
+	switch {
+	case len(actions) > 0:
 		return actions, ""
+	case stalled != "":
+		return nil, stalled
 	}
 	return nil, underWay
 }

@@ -49,6 +49,7 @@ type Reconciler struct {
 
 	pace      *pace
 	holds     *holds
+	stalls    *stalls
 	moments   *moments
 	immutable *immutable
 	creds     *credentialCache
@@ -61,6 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.pace.forget(req.NamespacedName)
 			r.holds.forget(req.NamespacedName)
+			r.stalls.forget(req.NamespacedName)
 			r.moments.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}

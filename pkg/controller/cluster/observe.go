@@ -37,6 +37,7 @@ type observation struct {
 	target   v1alpha1.TargetTopology
 	creating bool
 	holds    map[plan.Position]plan.Hold
+	stalled  map[string]plan.Hold
 	hosts    map[string]host
 	silent   map[string]time.Duration
 	gone     map[string]time.Duration
@@ -75,6 +76,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	}
 	r.remember(o)
 	r.noteDeaths(o)
+	o.stalled = r.stalls.note(client.ObjectKeyFromObject(cluster), slices.Collect(maps.Values(o.replies)), o.now)
 	o.awaited = plan.AwaitedCopies(o.state())
 	return o, nil
 }
@@ -270,7 +272,7 @@ func (r *Reconciler) noteDeaths(o *observation) {
 func (o *observation) state() plan.State {
 	return plan.State{
 		Cluster: o.cluster.Name, UID: string(o.cluster.UID), Target: o.target, Creating: o.creating,
-		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds,
+		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds, Stalled: o.stalled,
 		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -172,7 +173,19 @@ func shardStatus(o *observation) []v1alpha1.ShardStatus {
 // copyOf reports whether a node is a full, living copy of its shard's data.
 func (o *observation) copyOf(n plan.Node) bool {
 	v, ok := o.view.Nodes[n.Name]
-	return n.InSync && !n.Dead() && ok && v.Reachable
+	return ok && v.Reachable && !n.Dead() && (n.InSync || o.changingSides(n, v))
+}
+
+// handover is how long the nodes of a shard may take after a failover until each
+// follows the new primary.
+const handover = 10 * time.Second
+
+// changingSides reports whether a node only waits for its link to the primary that
+// has just taken over: it has all data, so nothing is amiss. A node that copies
+// everything anew is no copy meanwhile.
+func (o *observation) changingSides(n plan.Node, v *topology.NodeView) bool {
+	ago, asked := o.failovers[n.Position.Shard]
+	return asked && ago < handover && n.Lifecycle == v1alpha1.LifecycleActive && !v.Replication.SyncInProgress
 }
 
 func (o *observation) wished(p plan.Position) bool {
