@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -217,19 +218,39 @@ func (r *Reconciler) recordNode(ctx context.Context, o *observation, node *v1alp
 	status := node.Status.DeepCopy()
 	if ok && seen.Reachable {
 		status.NodeID, status.Role = seen.ID, string(seen.Role)
+		status.LagBytes = lag(o.view, seen, status.LagBytes)
 	}
 	pod := o.pods[node.Name]
 	if host := o.hostName(node); host != "" {
 		status.Host = host
 	}
 	status.Ready = pod != nil && gateIs(pod, corev1.ConditionTrue) && podPhase(node, pod) == plan.PodRunning && (!ok || seen.Reachable)
-	if status.NodeID == node.Status.NodeID && status.Role == node.Status.Role && status.Ready == node.Status.Ready && status.Host == node.Status.Host {
+	if equality.Semantic.DeepEqual(*status, node.Status) {
 		return nil
 	}
 	patch := client.MergeFrom(node.DeepCopy())
-	node.Status.NodeID, node.Status.Role, node.Status.Ready, node.Status.Host = status.NodeID, status.Role, status.Ready, status.Host
+	node.Status = *status
 	if err := r.Client.Status().Patch(ctx, node, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("update status of node %s: %w", node.Name, err))
 	}
 	return nil
+}
+
+// lag returns how far a replica is behind its primary, in steps of which each is
+// four times the last: what it is to the byte changes all the time, and nobody
+// needs it. What can't be told leaves it as it was.
+func lag(view topology.View, seen *topology.NodeView, before int64) int64 {
+	if seen.Role != topology.RoleReplica {
+		return 0
+	}
+	primary, ok := view.ByID(seen.PrimaryID)
+	if !ok || !primary.Reachable {
+		return before
+	}
+	behind := primary.Replication.Offset - seen.Replication.Offset
+	step := int64(0)
+	for next := int64(1 << 20); next <= behind; next *= 4 {
+		step = next
+	}
+	return step
 }
