@@ -70,7 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	}
 	r.ask(ctx, o)
 	o.view = topology.Merge(slices.Collect(maps.Values(o.replies)))
-	o.target, o.creating = target(cluster, slotsAssigned(o.view) || o.anySilent())
+	o.target, o.creating = plan.TargetOf(cluster, slotsAssigned(o.view) || o.anySilent()), plan.Creating(cluster)
 	if o.hosts, err = r.hosts(ctx, o); err != nil {
 		return nil, err
 	}
@@ -79,17 +79,6 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	o.stalled = r.stalls.note(client.ObjectKeyFromObject(cluster), slices.Collect(maps.Values(o.replies)), o.now)
 	o.awaited = plan.AwaitedCopies(o.state())
 	return o, nil
-}
-
-// target returns the shape to work towards. While the cluster is being created
-// and slots are assigned already that is the snapshot in status.targetSpec, so
-// that an edit meanwhile is applied afterwards; before and after it is the spec.
-func target(c *v1alpha1.ValkeyCluster, assigned bool) (v1alpha1.TargetTopology, bool) {
-	creating := !createdOnce(c)
-	if creating && assigned && c.Status.TargetSpec != nil {
-		return *c.Status.TargetSpec, true
-	}
-	return v1alpha1.TargetTopology{Shards: c.Spec.Shards, ReplicasPerShard: c.Spec.ReplicasPerShard}, creating
 }
 
 // anySilent reports whether somebody who may have slots does not answer.
@@ -103,13 +92,6 @@ func (o *observation) anySilent() bool {
 }
 
 func slotsAssigned(v topology.View) bool { return v.UnassignedSlots().Len() < slots.Count }
-
-// createdOnce reports whether the cluster was complete at some time. TargetSpec is
-// there only while it is being created, so it also tells an Invalid cluster that
-// never was Active from one that was.
-func createdOnce(c *v1alpha1.ValkeyCluster) bool {
-	return c.Status.State != "" && c.Status.State != v1alpha1.StateCreating && c.Status.TargetSpec == nil
-}
 
 // listNodes returns the ValkeyNodes that the cluster owns and their pods.
 func listNodes(ctx context.Context, reader client.Reader, cluster *v1alpha1.ValkeyCluster) ([]v1alpha1.ValkeyNode, map[string]*corev1.Pod, error) {
