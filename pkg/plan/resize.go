@@ -14,6 +14,10 @@ import (
 // evenly and those that go own none, with as few slots moved as possible.
 func rebalance(m *model) ([]Action, string) {
 	if missing := m.unowned(); !missing.Empty() {
+		if id, foreign := m.stranger(missing); foreign {
+			return nil, fmt.Sprintf("member %s belongs to no node of the cluster, but owns slots %s: its node was deleted, or it is of another cluster; no slots are moved",
+				id, m.View.Owners[id].Intersect(missing))
+		}
 		return nil, fmt.Sprintf("slots %s have no owner that answers; no slots are moved", missing)
 	}
 	moves, waiting := m.moves()
