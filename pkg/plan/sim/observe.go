@@ -128,6 +128,7 @@ func (m *manager) complete(o *observation) {
 		o.planned = append(o.planned, m.planNode(o, n))
 	}
 	m.noteDeaths(o)
+	m.w.truth.sees(o)
 	o.stalled = m.stalls.Note(o.answers(), time.Unix(0, 0).Add(m.w.now))
 }
 
