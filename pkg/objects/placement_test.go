@@ -18,6 +18,7 @@ func placedPod(p *v1alpha1.Placement, defaultSpread v1alpha1.ZoneSpread, preferr
 	return objects.Pod(node(c, in), objects.PodInput{DefaultZoneSpread: defaultSpread}).Spec
 }
 
+// U-07
 func TestAShardIsSpreadOverZonesAndHosts(t *testing.T) {
 	const zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 	type constraint struct {

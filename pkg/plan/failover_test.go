@@ -129,6 +129,7 @@ func TestWithoutAMajorityASilentPrimaryIsFollowedOnlyOnceEverybodySuspectsIt(t *
 	}
 }
 
+// U-03
 func TestAnUnsyncedReplicaIsNeverPromoted(t *testing.T) {
 	for what, spoil := range map[string]func(n *plan.Node, r *reply){
 		"never in sync":         func(n *plan.Node, _ *reply) { n.InSync = false },
@@ -154,6 +155,7 @@ func TestAnUnsyncedReplicaIsNeverPromoted(t *testing.T) {
 	}
 }
 
+// F-07
 func TestAPrimaryThatIsToldToStopHandsOverInTheFirstSecond(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.settle()

@@ -238,6 +238,7 @@ func TestAHandoverNamesItsShardAndIsNotAskedForTwice(t *testing.T) {
 	}
 }
 
+// F-07
 func TestAFailoverThatIsAskedForTwiceHappensOnce(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.settle()

@@ -98,6 +98,9 @@ type State struct {
 	// Holds are positions whose replacement has to wait, with how long and why:
 	// nodes that die before they join are replaced more and more slowly.
 	Holds map[Position]Hold
+	// Stalled are sources whose migrations fail, by name, with how long no other is
+	// to be started, and why.
+	Stalled map[string]Hold
 	// Recorded are the slots that each shard was last seen to own.
 	Recorded map[int32]slots.Set
 	// Failovers says how long ago a failover was last asked for in a shard. Two at
@@ -108,7 +111,8 @@ type State struct {
 	LossAccepted bool
 }
 
-// Hold delays the replacement of a node that died before it joined.
+// Hold delays what failed before: the replacement of a node that died before it
+// joined, or a migration.
 type Hold struct {
 	Remaining time.Duration
 	Reason    string

@@ -14,6 +14,10 @@ import (
 // evenly and those that go own none, with as few slots moved as possible.
 func rebalance(m *model) ([]Action, string) {
 	if missing := m.unowned(); !missing.Empty() {
+		if id, foreign := m.stranger(missing); foreign {
+			return nil, fmt.Sprintf("member %s belongs to no node of the cluster, but owns slots %s: its node was deleted, or it is of another cluster; no slots are moved",
+				id, m.View.Owners[id].Intersect(missing))
+		}
 		return nil, fmt.Sprintf("slots %s have no owner that answers; no slots are moved", missing)
 	}
 	moves, waiting := m.moves()
@@ -22,8 +26,15 @@ func rebalance(m *model) ([]Action, string) {
 	}
 	giving, taking, underWay := m.migrating()
 	var actions []Action
+	stalled := ""
 	for _, move := range moves {
 		from, to := move.from, move.to
+		if hold := m.Stalled[from.Name]; hold.Remaining > 0 {
+			if stalled == "" {
+				stalled = fmt.Sprintf("%d slots can't move from shard %d to shard %d: %s", move.slots.Len(), from.Position.Shard, to.Position.Shard, hold.Reason)
+			}
+			continue
+		}
 		if v := m.view(to); v.State != "ok" {
 			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
 		}
@@ -36,8 +47,11 @@ func rebalance(m *model) ([]Action, string) {
 			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.slots.Len(), from.Position.Shard, to.Position.Shard),
 		})
 	}
-	if len(actions) > 0 {
+	switch {
+	case len(actions) > 0:
 		return actions, ""
+	case stalled != "":
+		return nil, stalled
 	}
 	return nil, underWay
 }

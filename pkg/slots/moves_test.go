@@ -42,6 +42,7 @@ func equal(a, b []int) bool {
 	return true
 }
 
+// S-01
 func TestGrowingFromThreeToFourMovesExactly4096Slots(t *testing.T) {
 	owned := append(Split(3), Set{})
 	moves := Moves(owned, 4)
@@ -67,6 +68,7 @@ func TestGrowingFromThreeToFourMovesExactly4096Slots(t *testing.T) {
 	}
 }
 
+// S-01
 func TestShrinkingFromFourToThreeMovesNothingBetweenSurvivors(t *testing.T) {
 	owned := Split(4)
 	moves := Moves(owned, 3)
@@ -83,6 +85,7 @@ func TestShrinkingFromFourToThreeMovesNothingBetweenSurvivors(t *testing.T) {
 	}
 }
 
+// S-01
 func TestMovingInBatchesWithReplanningMovesNoSlotTwice(t *testing.T) {
 	owned := append(Split(3), Set{})
 	moved := 0

@@ -85,6 +85,7 @@ func TestEveryCommandIsWrittenAsTheServerReadsIt(t *testing.T) {
 		"CLUSTER SET-CONFIG-EPOCH 12":            func() error { return node.SetConfigEpoch(ctx, 12) },
 		"CLUSTER BUMPEPOCH":                      func() error { return node.BumpEpoch(ctx) },
 		"CLUSTER ADDSLOTSRANGE 0 5460 7000 7000": func() error { return node.AddSlots(ctx, set) },
+		"CLUSTER DELSLOTSRANGE 0 5460 7000 7000": func() error { return node.DeleteSlots(ctx, set) },
 		"CLUSTER MEET 10.0.0.2 6379 16379":       func() error { return node.Meet(ctx, "10.0.0.2") },
 		"CLUSTER REPLICATE aaaa":                 func() error { return node.Replicate(ctx, "aaaa") },
 		"CLUSTER FORGET bbbb":                    func() error { return node.Forget(ctx, "bbbb") },

@@ -39,6 +39,7 @@ const (
 	ReasonReconciling         = "Reconciling"
 	ReasonPaused              = "Paused"
 	ReasonStepFailed          = "StepFailed"
+	ReasonMigrationFailed     = "MigrationFailed"
 	ReasonWaiting             = "Waiting"
 	ReasonHealthy             = "Healthy"
 	ReasonNodeUnreachable     = "NodeUnreachable"

@@ -136,6 +136,11 @@ type ValkeyNodeStatus struct {
 	// Ready is true while the node holds a full copy of its shard.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
+	// LagBytes is how far a replica is behind its primary, in coarse steps, so that
+	// it is written only when that matters: 0 for less than 1 MiB, else 1, 4, 16,
+	// 64 MiB and so on, whichever is reached.
+	// +optional
+	LagBytes int64 `json:"lagBytes,omitempty"`
 	// Applied is what the node is known to have in force.
 	// +optional
 	Applied *Applied `json:"applied,omitempty"`

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 )
@@ -16,7 +18,7 @@ import (
 // only when the status of the condition does.
 func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	for _, c := range []metav1.Condition{
-		readyCondition(s, o), progressingCondition(out), degradedCondition(s, o), configCondition(o, out),
+		readyCondition(s, o), progressingCondition(o, out), degradedCondition(s, o), configCondition(o, out),
 	} {
 		c.ObservedGeneration = o.cluster.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -58,7 +60,7 @@ func readyCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.Cond
 		"every slot is served and every node is in sync")
 }
 
-func progressingCondition(out outcome) metav1.Condition {
+func progressingCondition(o *observation, out outcome) metav1.Condition {
 	kind := v1alpha1.ConditionProgressing
 	switch {
 	case out.blocked != nil && out.blocked.reason == v1alpha1.ReasonPaused:
@@ -70,12 +72,25 @@ func progressingCondition(out outcome) metav1.Condition {
 			return condition(kind, false, v1alpha1.ReasonNameConflict, text)
 		}
 		return condition(kind, true, v1alpha1.ReasonStepFailed, out.failed.Error())
+	case o.migrationFailed(out.decision.Waiting):
+		return condition(kind, true, v1alpha1.ReasonMigrationFailed, out.decision.Waiting)
 	case out.decision.Waiting != "":
 		return condition(kind, true, v1alpha1.ReasonWaiting, out.decision.Waiting)
 	case len(out.decision.Actions) > 0:
 		return condition(kind, true, v1alpha1.ReasonReconciling, describe(out.decision.Actions))
 	}
 	return condition(kind, false, v1alpha1.ReasonComplete, "the cluster is as wished")
+}
+
+// migrationFailed reports whether what is waited for is the next attempt of a
+// migration that failed.
+func (o *observation) migrationFailed(waiting string) bool {
+	for _, hold := range o.stalled {
+		if hold.Remaining > 0 && strings.Contains(waiting, hold.Reason) {
+			return true
+		}
+	}
+	return false
 }
 
 // degradedCondition compares a cluster that was complete once with its wish.
@@ -149,7 +164,7 @@ func (r *Reconciler) announce(o *observation, before, after v1alpha1.ValkeyClust
 		if was != nil && was.Status == now.Status && was.Reason == now.Reason && withoutMenu(was.Message) == withoutMenu(now.Message) {
 			continue
 		}
-		if kind, ok := noteworthy(was, now); ok {
+		if kind, ok := noteworthy(was, now); ok && !r.toldBefore(o, now) {
 			r.event(o, kind, now.Reason, "%s", now.Message)
 		}
 	}
@@ -162,16 +177,38 @@ var menu = regexp.MustCompile(`existing: [^;]*`)
 // a config is no news of it.
 func withoutMenu(message string) string { return menu.ReplaceAllString(message, "") }
 
+// attempt is the part of a message that changes with each attempt, with how many
+// slots are left to move.
+var attempt = regexp.MustCompile(`^\d+ slots | \(attempt \d+, the next at [^)]*\)`)
+
+// oldNews is how long a migration that fails in the same way again is no news.
+const oldNews = time.Hour
+
+// toldBefore reports whether an event has told of a failing migration lately:
+// between two attempts the condition says that one is under way.
+func (r *Reconciler) toldBefore(o *observation, now metav1.Condition) bool {
+	if now.Reason != v1alpha1.ReasonMigrationFailed {
+		return false
+	}
+	key, what := client.ObjectKeyFromObject(o.cluster), "told "+attempt.ReplaceAllString(now.Message, "")
+	ago, told := r.moments.ago(key, what, o.now)
+	r.moments.mark(key, what, o.now)
+	return told && ago < oldNews
+}
+
 // longestNote is how many bytes of text an event may have.
 const longestNote = 1024
 
 // note cuts a text to what an event can carry; the condition has all of it.
-func note(text string) string {
-	if len(text) <= longestNote {
+func note(text string) string { return shortened(text, longestNote) }
+
+// shortened cuts a text to a number of bytes.
+func shortened(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
 	const more = "…"
-	return strings.ToValidUTF8(text[:longestNote-len(more)], "") + more
+	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }
 
 // noteworthy reports whether a change of a condition deserves an event: trouble
@@ -191,7 +228,7 @@ func noteworthy(was *metav1.Condition, now metav1.Condition) (string, bool) {
 		}
 		return corev1.EventTypeNormal, was != nil && was.Status == metav1.ConditionTrue
 	case v1alpha1.ConditionProgressing:
-		trouble := now.Reason == v1alpha1.ReasonStepFailed || now.Reason == v1alpha1.ReasonNameConflict
+		trouble := now.Reason == v1alpha1.ReasonStepFailed || now.Reason == v1alpha1.ReasonNameConflict || now.Reason == v1alpha1.ReasonMigrationFailed
 		return corev1.EventTypeWarning, trouble
 	}
 	return "", false

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
@@ -48,6 +49,7 @@ type Reconciler struct {
 
 	pace      *pace
 	holds     *holds
+	stalls    *stalls
 	moments   *moments
 	immutable *immutable
 	creds     *credentialCache
@@ -60,6 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.pace.forget(req.NamespacedName)
 			r.holds.forget(req.NamespacedName)
+			r.stalls.forget(req.NamespacedName)
 			r.moments.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
@@ -85,6 +88,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	outran, err := r.writeStatus(ctx, o, out)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if !outran {
+		r.lossReported(o, out.lost)
 	}
 	acted := out.failed == nil && out.acted
 	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
@@ -128,7 +134,7 @@ type outcome struct {
 	// answers to requests, by verb.
 	answers map[string]v1alpha1.RequestStatus
 	// lost says which slots are about to be given up.
-	lost string
+	lost []string
 }
 
 // problem is a reason with its sentence, as conditions carry them.
@@ -139,7 +145,7 @@ type problem struct {
 // waiting reports whether something is still to come that only another look shows.
 func (out outcome) waiting() bool {
 	for _, a := range out.answers {
-		if a.State == requestRunning {
+		if a.State == request.Running {
 			return true
 		}
 	}
@@ -163,7 +169,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		return out
 	}
 	out.refused = r.applySettings(ctx, o)
-	if needsFreshView(out.decision) {
+	if out.decision.NeedsLiveView() {
 		if out.failed = r.stillThere(ctx, o); out.failed != nil {
 			return out
 		}
@@ -181,7 +187,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		out.acted, out.failed = true, err
 		return out // the snapshot is written down before the first step towards it
 	}
-	if out.lost = o.unreportedLoss(out.decision.Actions); out.lost != "" {
+	if out.lost = r.unreportedLoss(o, out.decision.Actions); len(out.lost) > 0 {
 		out.acted = true
 		return out // a loss is written down before its traces go
 	}
@@ -201,18 +207,6 @@ func activates(d plan.Decision) bool {
 // (OwnerReferencesPermissionEnforcement) and has not noticed our kinds yet, as it
 // is for some seconds after they were installed.
 func kindsUnknown(err error) bool { return strings.Contains(err.Error(), "cannot find RESTMapping") }
-
-// needsFreshView reports whether a decision would do harm if it came from a cache
-// that is behind: making and deleting nodes.
-func needsFreshView(d plan.Decision) bool {
-	for _, a := range d.Actions {
-		switch a.Kind {
-		case plan.CreateNode, plan.DeleteNode, plan.Forget:
-			return true
-		}
-	}
-	return false
-}
 
 // act carries out actions of one kind together and logs each. It reports whether
 // any was new.

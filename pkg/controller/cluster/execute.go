@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +17,8 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
 
@@ -48,6 +52,14 @@ func (r *Reconciler) command(ctx context.Context, o *observation, a plan.Action)
 		return err
 	}
 	defer node.Close()
+	if a.Kind == plan.MoveSlots {
+		target, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, a.Target), credentials)
+		if err != nil {
+			return err
+		}
+		defer target.Close()
+		return moveSlots(ctx, node, target, a)
+	}
 	return send(ctx, node, a)
 }
 
@@ -66,13 +78,7 @@ func send(ctx context.Context, node valkey.Node, a plan.Action) error {
 	case plan.Failover:
 		return node.Failover(ctx, valkey.FailoverMode(a.Mode))
 	case plan.ReplaceLost:
-		if err := node.AddSlots(ctx, a.Slots); err != nil {
-			return err
-		}
-		// Else a former owner that comes back after all takes the slots again.
-		return node.BumpEpoch(ctx)
-	case plan.MoveSlots:
-		return moveSlots(ctx, node, a)
+		return replaceLost(ctx, node, a.Slots)
 	}
 	return fmt.Errorf("no command for action %s", a.Kind)
 }
@@ -80,26 +86,49 @@ func send(ctx context.Context, node valkey.Node, a plan.Action) error {
 // errUnderWay says that an earlier pass started what an action asks for.
 var errUnderWay = errors.New("under way")
 
-// moveSlots starts a migration unless the source is still busy with one: the
-// server refuses a slot that is already on its way. A migration of these slots
-// that failed is an error, so that the next attempt waits.
-func moveSlots(ctx context.Context, node valkey.Node, a plan.Action) error {
-	jobs, err := node.SlotMigrations(ctx)
+// replaceLost gives slots that nobody has to a node. The node itself may still take
+// a member for their owner that claims them no more, which it has to forget first.
+func replaceLost(ctx context.Context, node valkey.Node, lost slots.Set) error {
+	seen, err := node.Observe(ctx)
 	if err != nil {
 		return err
 	}
-	for _, job := range jobs {
-		if job.Export && !job.Done() {
-			return errUnderWay
+	var others, own slots.Set
+	for _, m := range seen.Members {
+		if m.Myself {
+			own = m.Slots
+		} else {
+			others = others.Union(m.Slots)
 		}
 	}
-	if err := node.MigrateSlots(ctx, valkey.Export{Slots: a.Slots, TargetID: a.TargetID}); err != nil {
+	if err := node.DeleteSlots(ctx, lost.Intersect(others)); err != nil {
 		return err
 	}
-	if len(jobs) > 0 && jobs[0].Export && jobs[0].Failed() && jobs[0].TargetID == a.TargetID {
-		return fmt.Errorf("the migration before this attempt %s: %s", jobs[0].State, jobs[0].Message)
+	if err := node.AddSlots(ctx, lost.Minus(own)); err != nil {
+		return err
 	}
-	return nil
+	// Else a former owner that comes back after all takes the slots again.
+	return node.BumpEpoch(ctx)
+}
+
+// moveSlots starts a migration unless the source or the target is still busy with
+// one: the server refuses a slot that is already on its way, and one that is source
+// and target at once may crash.
+func moveSlots(ctx context.Context, source, target valkey.Node, a plan.Action) error {
+	theirs, err := target.SlotMigrations(ctx)
+	if err != nil {
+		return err
+	}
+	jobs, err := source.SlotMigrations(ctx)
+	if err != nil {
+		return err
+	}
+	giving := func(job topology.Migration) bool { return job.Export && !job.Done() }
+	busy := func(job topology.Migration) bool { return !job.Done() }
+	if slices.ContainsFunc(theirs, giving) || slices.ContainsFunc(jobs, busy) {
+		return errUnderWay
+	}
+	return source.MigrateSlots(ctx, valkey.Export{Slots: a.Slots, TargetID: a.TargetID})
 }
 
 // createNode makes the ValkeyNode of an action. Its name follows from its place,
@@ -189,19 +218,39 @@ func (r *Reconciler) recordNode(ctx context.Context, o *observation, node *v1alp
 	status := node.Status.DeepCopy()
 	if ok && seen.Reachable {
 		status.NodeID, status.Role = seen.ID, string(seen.Role)
+		status.LagBytes = lag(o.view, seen, status.LagBytes)
 	}
 	pod := o.pods[node.Name]
 	if host := o.hostName(node); host != "" {
 		status.Host = host
 	}
 	status.Ready = pod != nil && gateIs(pod, corev1.ConditionTrue) && podPhase(node, pod) == plan.PodRunning && (!ok || seen.Reachable)
-	if status.NodeID == node.Status.NodeID && status.Role == node.Status.Role && status.Ready == node.Status.Ready && status.Host == node.Status.Host {
+	if equality.Semantic.DeepEqual(*status, node.Status) {
 		return nil
 	}
 	patch := client.MergeFrom(node.DeepCopy())
-	node.Status.NodeID, node.Status.Role, node.Status.Ready, node.Status.Host = status.NodeID, status.Role, status.Ready, status.Host
+	node.Status = *status
 	if err := r.Client.Status().Patch(ctx, node, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("update status of node %s: %w", node.Name, err))
 	}
 	return nil
+}
+
+// lag returns how far a replica is behind its primary, in steps of which each is
+// four times the last: what it is to the byte changes all the time, and nobody
+// needs it. What can't be told leaves it as it was.
+func lag(view topology.View, seen *topology.NodeView, before int64) int64 {
+	if seen.Role != topology.RoleReplica {
+		return 0
+	}
+	primary, ok := view.ByID(seen.PrimaryID)
+	if !ok || !primary.Reachable {
+		return before
+	}
+	behind := primary.Replication.Offset - seen.Replication.Offset
+	step := int64(0)
+	for next := int64(1 << 20); next <= behind; next *= 4 {
+		step = next
+	}
+	return step
 }

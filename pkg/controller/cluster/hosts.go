@@ -14,14 +14,21 @@ import (
 
 // host is what matters of a Kubernetes node.
 type host struct {
-	gone  bool
-	ready bool
-	zone  string
+	gone bool
+	// ready since then; unset while it is not.
+	readySince time.Time
+	zone       string
 }
 
-// settled is how long a Kubernetes node that is at work takes at most to end the
-// containers of a pod that was deleted by force.
-const settled = 30 * time.Second
+const (
+	// settled is how long after the end of a pod object its host has to be called
+	// ready for it to be sure that the containers have ended: the condition may be
+	// that of a host that was lost forty seconds ago, and a kubelet takes its time.
+	settled = 90 * time.Second
+	// cleaning is how long a host that has come back takes at most to end what it
+	// should not run any more.
+	cleaning = 30 * time.Second
+)
 
 // hosts reads the Kubernetes nodes that the cluster's pods run or ran on.
 func (r *Reconciler) hosts(ctx context.Context, o *observation) (map[string]host, error) {
@@ -39,19 +46,20 @@ func (r *Reconciler) hosts(ctx context.Context, o *observation) (map[string]host
 		case err != nil:
 			return nil, fmt.Errorf("read Kubernetes node %s: %w", name, err)
 		default:
-			out[name] = host{ready: hostReady(&node), zone: node.Labels[corev1.LabelTopologyZone]}
+			out[name] = host{readySince: readySince(&node), zone: node.Labels[corev1.LabelTopologyZone]}
 		}
 	}
 	return out, nil
 }
 
-func hostReady(node *corev1.Node) bool {
+// readySince is when a Kubernetes node became ready, zero while it is not.
+func readySince(node *corev1.Node) time.Time {
 	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
 		}
 	}
-	return false
+	return time.Time{}
 }
 
 // hostName is where a node's pod runs, or ran when it was last seen.
@@ -62,8 +70,10 @@ func (o *observation) hostName(n *v1alpha1.ValkeyNode) string {
 	return n.Status.Host
 }
 
-// hostGone reports whether nothing can run any more of a node whose pod is gone:
-// its Kubernetes node is gone too, or that one is at work and had time to notice.
-func (h host) hostGone(name string, silent time.Duration) bool {
-	return name == "" || h.gone || h.ready && silent >= settled
+// hostGone reports whether nothing can run any more of a node that has no pod, and
+// has had none for so long: its Kubernetes node is gone too, or that one is at work
+// and had the time to end it.
+func (h host) hostGone(name string, without time.Duration, now time.Time) bool {
+	ready := !h.readySince.IsZero() && now.Sub(h.readySince) >= cleaning
+	return name == "" || h.gone || ready && without >= settled
 }

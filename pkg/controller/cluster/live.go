@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,26 +123,57 @@ func (r *Reconciler) applyTo(ctx context.Context, o *observation, n *v1alpha1.Va
 		return nil, err
 	}
 	defer conn.Close()
-	var refused []settings.Problem
-	took := map[string]v1alpha1.SettingValue{}
+	told, err := tell(ctx, conn, live)
+	for _, key := range told.atStart {
+		r.immutable.add(o.config.Version, key)
+	}
+	for key := range told.took {
+		log.FromContext(ctx).Info("setting applied", "node", n.Name, "setting", key)
+	}
+	return told.refused, errors.Join(err, r.recordSettings(ctx, o, n, told.took))
+}
+
+// told is what has become of settings that a server was told.
+type told struct {
+	took map[string]v1alpha1.SettingValue
+	// atStart are those that it takes only when it starts, so that a new one is needed.
+	atStart []string
+	refused []settings.Problem
+}
+
+// tell changes the settings of one server, each by itself.
+func tell(ctx context.Context, conn valkey.Node, live map[string]v1alpha1.SettingValue) (told, error) {
+	out := told{took: map[string]v1alpha1.SettingValue{}}
 	for _, key := range slices.Sorted(maps.Keys(live)) {
 		value := string(live[key])
 		switch err := set(ctx, conn, key, value); {
 		case err == nil:
-			took[key] = live[key]
-			log.FromContext(ctx).Info("setting applied", "node", n.Name, "setting", key)
-		case valkey.IsReply(err) && strings.Contains(err.Error(), "immutable"):
-			r.immutable.add(o.config.Version, key)
+			out.took[key] = live[key]
+		case valkey.IsReply(err) && onlyAtStart(key, err.Error()):
+			out.atStart = append(out.atStart, key)
 		case valkey.IsReply(err):
-			refused = append(refused, settings.Problem{
+			out.refused = append(out.refused, settings.Problem{
 				Reason:  v1alpha1.ReasonSettingRejected,
 				Message: fmt.Sprintf("the server refuses valkey.%s %q: %s; correct it in the config", key, value, serverSays(err)),
 			})
 		default:
-			return refused, err
+			return out, err
 		}
 	}
-	return refused, r.recordSettings(ctx, o, n, took)
+	return out, nil
+}
+
+// onlyAtStart reports whether a server that refuses a setting would take it from its
+// file. It says so of what is immutable and of what is protected ("can't set
+// protected config"); two directives of the file are no settings, so that it does not
+// know them at run time. Whatever else it does not know would keep a new server from
+// starting: that is reported and rolls nothing.
+func onlyAtStart(key, answer string) bool {
+	switch strings.ToLower(key) {
+	case "loadmodule", "include":
+		return strings.Contains(answer, "Unknown option")
+	}
+	return strings.Contains(answer, "immutable config") || strings.Contains(answer, "protected config")
 }
 
 // serverSays is the server's own part of an error, which is the same for each node.

@@ -37,8 +37,10 @@ type observation struct {
 	target   v1alpha1.TargetTopology
 	creating bool
 	holds    map[plan.Position]plan.Hold
+	stalled  map[string]plan.Hold
 	hosts    map[string]host
 	silent   map[string]time.Duration
+	gone     map[string]time.Duration
 	outdated map[string]string
 	// blinked are nodes in place that did not answer for the first time.
 	blinked []string
@@ -68,35 +70,28 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	}
 	r.ask(ctx, o)
 	o.view = topology.Merge(slices.Collect(maps.Values(o.replies)))
-	o.target, o.creating = target(cluster, slotsAssigned(o.view))
+	o.target, o.creating = plan.TargetOf(cluster, slotsAssigned(o.view) || o.anySilent()), plan.Creating(cluster)
 	if o.hosts, err = r.hosts(ctx, o); err != nil {
 		return nil, err
 	}
 	r.remember(o)
 	r.noteDeaths(o)
+	o.stalled = r.stalls.note(client.ObjectKeyFromObject(cluster), slices.Collect(maps.Values(o.replies)), o.now)
 	o.awaited = plan.AwaitedCopies(o.state())
 	return o, nil
 }
 
-// target returns the shape to work towards. While the cluster is being created
-// and slots are assigned already that is the snapshot in status.targetSpec, so
-// that an edit meanwhile is applied afterwards; before and after it is the spec.
-func target(c *v1alpha1.ValkeyCluster, assigned bool) (v1alpha1.TargetTopology, bool) {
-	creating := !createdOnce(c)
-	if creating && assigned && c.Status.TargetSpec != nil {
-		return *c.Status.TargetSpec, true
+// anySilent reports whether somebody who may have slots does not answer.
+func (o *observation) anySilent() bool {
+	for _, reply := range o.replies {
+		if reply.Err != nil {
+			return true
+		}
 	}
-	return v1alpha1.TargetTopology{Shards: c.Spec.Shards, ReplicasPerShard: c.Spec.ReplicasPerShard}, creating
+	return false
 }
 
 func slotsAssigned(v topology.View) bool { return v.UnassignedSlots().Len() < slots.Count }
-
-// createdOnce reports whether the cluster was complete at some time. TargetSpec is
-// there only while it is being created, so it also tells an Invalid cluster that
-// never was Active from one that was.
-func createdOnce(c *v1alpha1.ValkeyCluster) bool {
-	return c.Status.State != "" && c.Status.State != v1alpha1.StateCreating && c.Status.TargetSpec == nil
-}
 
 // listNodes returns the ValkeyNodes that the cluster owns and their pods.
 func listNodes(ctx context.Context, reader client.Reader, cluster *v1alpha1.ValkeyCluster) ([]v1alpha1.ValkeyNode, map[string]*corev1.Pod, error) {
@@ -201,7 +196,7 @@ func (o *observation) recordedID(name string) string {
 // remember adds to the observation what only the manager's memory tells.
 func (r *Reconciler) remember(o *observation) {
 	key := client.ObjectKeyFromObject(o.cluster)
-	o.silent, o.outdated, o.failovers = map[string]time.Duration{}, map[string]string{}, map[int32]time.Duration{}
+	o.silent, o.gone, o.outdated, o.failovers = map[string]time.Duration{}, map[string]time.Duration{}, map[string]string{}, map[int32]time.Duration{}
 	for i := range o.nodes {
 		n := &o.nodes[i]
 		seen, asked := o.view.Nodes[n.Name]
@@ -210,8 +205,9 @@ func (r *Reconciler) remember(o *observation) {
 		if asked && !seen.Reachable && n.Spec.Lifecycle == v1alpha1.LifecycleActive && (!was || before == 0) {
 			o.blinked = append(o.blinked, n.Name)
 		}
+		o.gone[n.Name] = r.moments.since(key, "gone "+n.Name, o.pods[n.Name] == nil, o.now)
 		o.outdated[n.Name] = r.change(o, n).Replace
-		if req, ok := o.open(verbRestart); ok && o.outdated[n.Name] == "" && n.CreationTimestamp.Before(req.moment()) {
+		if o.outdated[n.Name] == "" && o.olderThanRestart(n) {
 			o.outdated[n.Name] = "a restart was asked for"
 		}
 		if ago, ok := r.moments.ago(key, failoverOf(n.Spec.ShardIndex), o.now); ok {
@@ -247,7 +243,8 @@ func (r *Reconciler) noteDeaths(o *observation) {
 				Remaining: wait,
 				Reason:    fmt.Sprintf("node %s died before it joined (%s); another is made at %s", n.Name, n.Detail, o.now.Add(wait).UTC().Format("15:04:05 MST")),
 			}
-		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead():
+		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead() && n.Outdated == "":
+			// One that is being replaced does not make up for successors that die.
 			r.holds.joined(key, n.Position)
 		}
 	}
@@ -257,7 +254,7 @@ func (r *Reconciler) noteDeaths(o *observation) {
 func (o *observation) state() plan.State {
 	return plan.State{
 		Cluster: o.cluster.Name, UID: string(o.cluster.UID), Target: o.target, Creating: o.creating,
-		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds,
+		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds, Stalled: o.stalled,
 		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(),
 	}
 }
@@ -270,14 +267,14 @@ func (o *observation) planNodes() []plan.Node {
 		node := plan.Node{
 			Name: n.Name, Position: plan.Position{Shard: n.Spec.ShardIndex, Index: n.Spec.NodeIndex},
 			Lifecycle: n.Spec.Lifecycle, Pod: podPhase(n, pod), Terminating: !n.DeletionTimestamp.IsZero(),
-			NodeID: n.Status.NodeID, Age: o.now.Sub(n.CreationTimestamp.Time), Detail: nodeDetail(n, pod),
+			NodeID: n.Status.NodeID, Role: topology.Role(n.Status.Role), Age: o.now.Sub(n.CreationTimestamp.Time), Detail: nodeDetail(n, pod),
 		}
 		if reply := o.replies[n.Name]; node.NodeID == "" {
 			node.NodeID = reply.ID
 		}
 		name := o.hostName(n)
 		node.Silent, node.Outdated = o.silent[n.Name], o.outdated[n.Name]
-		node.Zone, node.HostGone = o.hosts[name].zone, o.hosts[name].hostGone(name, node.Silent)
+		node.Zone, node.HostGone = o.hosts[name].zone, o.hosts[name].hostGone(name, o.gone[n.Name], o.now)
 		if pod != nil {
 			node.TerminatingFor = terminatingFor(pod, o.now)
 			node.PodIP = pod.Status.PodIP

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // Bounds of how often a cluster is looked at when no watch event comes: what only
@@ -121,4 +122,27 @@ func (h *holds) forget(key types.NamespacedName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.byKey, key)
+}
+
+// stalls remembers, for each cluster, the migrations that fail.
+type stalls struct {
+	mu    sync.Mutex
+	byKey map[types.NamespacedName]*plan.Stalls
+}
+
+func newStalls() *stalls { return &stalls{byKey: map[types.NamespacedName]*plan.Stalls{}} }
+
+func (s *stalls) note(key types.NamespacedName, replies []topology.Reply, now time.Time) map[string]plan.Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey[key] == nil {
+		s.byKey[key] = &plan.Stalls{}
+	}
+	return s.byKey[key].Note(replies, now)
+}
+
+func (s *stalls) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byKey, key)
 }

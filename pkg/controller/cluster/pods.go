@@ -14,28 +14,9 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 )
 
-// podPhase reads the phase that matters to the planner. A node whose pod was made
-// once and that has none now is gone: pods are never made twice.
+// podPhase reads the phase that matters to the planner.
 func podPhase(n *v1alpha1.ValkeyNode, pod *corev1.Pod) plan.PodPhase {
-	if pod == nil {
-		if objects.PodWasCreated(n) {
-			return plan.PodGone
-		}
-		return plan.PodNone
-	}
-	switch pod.Status.Phase {
-	case corev1.PodFailed, corev1.PodSucceeded:
-		return plan.PodTerminated
-	}
-	for _, c := range pod.Status.ContainerStatuses {
-		switch {
-		case c.State.Terminated != nil:
-			return plan.PodTerminated
-		case c.State.Running != nil && pod.Status.PodIP != "":
-			return plan.PodRunning
-		}
-	}
-	return plan.PodPending
+	return plan.PhaseOf(pod, objects.PodWasCreated(n))
 }
 
 // nodeDetail says why a pod is not running, in the words of Kubernetes.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // ask adds a request to an observation.
@@ -32,20 +34,20 @@ func TestAFailoverThatWasAskedForIsCarriedOutAndAnswered(t *testing.T) {
 		t.Fatalf("decided %+v", out.decision)
 	}
 	o.cluster.Status = statusOf(o, out)
-	if got := o.cluster.Status.Requests; len(got) != 1 || got[0].ID != "id1" || got[0].State != requestRunning {
+	if got := o.cluster.Status.Requests; len(got) != 1 || got[0].ID != "id1" || got[0].State != request.Running {
 		t.Fatalf("answered %+v", got)
 	}
 	o.failovers = map[int32]time.Duration{0: time.Second}
-	if again := served(o, plan.Decision{Complete: true}); len(again.decision.Actions) != 0 || again.answers["failover"].State != requestRunning {
+	if again := served(o, plan.Decision{Complete: true}); len(again.decision.Actions) != 0 || again.answers["failover"].State != request.Running {
 		t.Errorf("while it is under way: %+v", again)
 	}
 	o.failovers[0] = 3 * time.Second
-	if late := served(o, plan.Decision{Complete: true}); late.answers["failover"].State != requestFailed {
+	if late := served(o, plan.Decision{Complete: true}); late.answers["failover"].State != request.Failed {
 		t.Errorf("after its time: %+v", late.answers)
 	}
 	o.cluster.Status.Requests[0].Message = handoverFrom + "c-99999"
 	done := served(o, plan.Decision{Complete: true})
-	if a := done.answers["failover"]; a.State != requestDone || !strings.Contains(a.Message, "c-00000 took over shard 0 from c-99999") {
+	if a := done.answers["failover"]; a.State != request.Done || !strings.Contains(a.Message, "c-00000 took over shard 0 from c-99999") {
 		t.Errorf("after it: %+v", a)
 	}
 	o.cluster.Status = statusOf(o, done)
@@ -63,7 +65,7 @@ func TestAFailoverThatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"id 0 nobody":  "node nobody is not in shard 0",
 	} {
 		out := served(healthy().ask("failover", value), plan.Decision{Complete: true})
-		if a := out.answers["failover"]; a.State != requestFailed || !strings.Contains(a.Message, want) {
+		if a := out.answers["failover"]; a.State != request.Failed || !strings.Contains(a.Message, want) {
 			t.Errorf("%q is answered %+v, want %q", value, a, want)
 		}
 		if len(out.decision.Actions) != 0 {
@@ -71,7 +73,7 @@ func TestAFailoverThatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		}
 	}
 	waiting := served(healthy().ask("failover", "id 0"), plan.Decision{Waiting: "gossip"})
-	if a := waiting.answers["failover"]; a.State != requestRunning || !strings.Contains(a.Message, "gossip") {
+	if a := waiting.answers["failover"]; a.State != request.Running || !strings.Contains(a.Message, "gossip") {
 		t.Errorf("while the cluster is not well: %+v", a)
 	}
 }
@@ -81,23 +83,23 @@ func TestARestartIsDoneWhenNoNodeIsOlderThanIt(t *testing.T) {
 	for i := range o.nodes {
 		o.nodes[i].CreationTimestamp = metav1.NewTime(time.Unix(1000, 0))
 	}
-	if a := served(o, plan.Decision{}).answers["restart"]; a.State != requestRunning || !strings.Contains(a.Message, "2 nodes") {
+	if a := served(o, plan.Decision{}).answers["restart"]; a.State != request.Running || !strings.Contains(a.Message, "2 nodes") {
 		t.Errorf("before: %+v", a)
 	}
 	for i := range o.nodes {
 		o.nodes[i].CreationTimestamp = metav1.NewTime(time.Unix(1600, 0))
 	}
-	if a := served(o, plan.Decision{}).answers["restart"]; a.State != requestDone {
+	if a := served(o, plan.Decision{}).answers["restart"]; a.State != request.Done {
 		t.Errorf("after: %+v", a)
 	}
-	if a := served(healthy().ask("restart", "id soon"), plan.Decision{}).answers["restart"]; a.State != requestFailed {
+	if a := served(healthy().ask("restart", "id soon"), plan.Decision{}).answers["restart"]; a.State != request.Failed {
 		t.Errorf("without a time: %+v", a)
 	}
 }
 
 func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
 	o := healthy()
-	o.cluster.Status = statusOf(o, outcome{lost: "no copy of shard 1 is left"})
+	o.cluster.Status = statusOf(o, outcome{lost: []string{"no copy of shard 1 is left"}})
 	o.cluster.Status = statusOf(o, outcome{decision: plan.Decision{Complete: true}})
 	c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss)
 	if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "shard 1") {
@@ -106,12 +108,12 @@ func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
 	o.ask("acknowledge", "id")
 	o.awaited = []string{"node c-00000 may still hold the data"}
 	s := statusOf(o, outcome{})
-	if s.Requests[0].State != requestRunning || meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss) == nil {
+	if s.Requests[0].State != request.Running || meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataLoss) == nil {
 		t.Errorf("answered %+v while a copy is awaited", s.Requests)
 	}
 	o.awaited = nil
 	o.cluster.Status = statusOf(o, outcome{})
-	if got := o.cluster.Status.Requests[0].State; got != requestDone {
+	if got := o.cluster.Status.Requests[0].State; got != request.Done {
 		t.Errorf("answered %s", got)
 	}
 	if meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss) != nil {
@@ -122,42 +124,26 @@ func TestADataLossStaysUntilItIsAcknowledged(t *testing.T) {
 	}
 }
 
-func TestALossIsReportedBeforeItsTracesGo(t *testing.T) {
-	o := healthy()
-	actions := []plan.Action{{Kind: plan.Forget, Reason: "x"}, {Kind: plan.ReplaceLost, Reason: "no copy of shard 1 is left"}}
-	lost := o.unreportedLoss(actions)
-	if lost != "no copy of shard 1 is left" {
-		t.Fatalf("unreported %q", lost)
-	}
-	o.cluster.Status = statusOf(o, outcome{lost: lost})
-	if again := o.unreportedLoss(actions); again != "" {
-		t.Errorf("reported once more: %q", again)
-	}
-	actions[1].Reason = "no copy of shard 2 is left"
-	second := o.unreportedLoss(actions)
-	o.cluster.Status = statusOf(o, outcome{lost: second})
-	c := meta.FindStatusCondition(o.cluster.Status.Conditions, v1alpha1.ConditionDataLoss)
-	if c == nil || !strings.Contains(c.Message, "shard 1") || !strings.Contains(c.Message, "shard 2") {
-		t.Errorf("condition %+v", c)
-	}
-}
-
 func TestAnUnknownRequestIsRefused(t *testing.T) {
 	o := healthy().ask("dance", "id")
 	s := statusOf(o, outcome{decision: plan.Decision{Complete: true}})
-	if len(s.Requests) != 1 || s.Requests[0].State != requestFailed || !strings.Contains(s.Requests[0].Message, `"dance"`) {
+	if len(s.Requests) != 1 || s.Requests[0].State != request.Failed || !strings.Contains(s.Requests[0].Message, `"dance"`) {
 		t.Errorf("answered %+v", s.Requests)
 	}
 }
 
 func TestAShardWithoutPrimaryKeepsItsSlotsInTheStatus(t *testing.T) {
-	before := []v1alpha1.ShardStatus{{Index: 0, Slots: "0-99", SlotCount: 100}, {Index: 1, Slots: "100-16383", SlotCount: 16284}}
-	now := keepSlots([]v1alpha1.ShardStatus{{Index: 0}, {Index: 1, Primary: "p", Slots: "100-16383"}}, before, healthy().view)
-	if now[0].Slots != "" {
-		t.Errorf("slots that another node serves are kept: %s", now[0].Slots)
+	o := healthy()
+	o.cluster.Status.Shards = []v1alpha1.ShardStatus{{Index: 0, Slots: "100-16383", SlotCount: 16284}, {Index: 3, Slots: "0-99", SlotCount: 100}}
+	if now := statusOf(o, outcome{}).Shards; len(now) != 1 || now[0].Slots != "0-16383" || now[0].Primary == "" {
+		t.Errorf("slots that another shard serves are kept: %+v", now)
 	}
-	empty := &observation{}
-	if now = keepSlots([]v1alpha1.ShardStatus{{Index: 0}}, before, empty.view); now[0].Slots != "0-99" || now[0].SlotCount != 100 {
+	delete(o.pods, "c-00000")
+	delete(o.replies, "c-00000")
+	survivor := o.replies["c-11111"]
+	survivor.Members = []topology.Member{{ID: replicaID, Role: topology.RoleReplica, PrimaryID: primaryID, ConfigEpoch: 1, LinkUp: true}}
+	o.reply("c-11111", survivor)
+	if now := statusOf(o, outcome{}).Shards; len(now) != 2 || now[0].Slots != "100-16383" || now[1].Slots != "0-99" || now[1].SlotCount != 100 {
 		t.Errorf("lost slots are forgotten: %+v", now)
 	}
 }
@@ -172,5 +158,62 @@ func TestHowLongAPodIsTerminating(t *testing.T) {
 	}
 	if got := terminatingFor(&corev1.Pod{}, now); got != 0 {
 		t.Errorf("a living pod was told to stop %s ago", got)
+	}
+}
+
+func TestARestartThatIsYetToComeRollsNothing(t *testing.T) {
+	for _, c := range []struct {
+		ahead     time.Duration
+		state     string
+		replaced  bool
+		messageOf string
+	}{
+		{-time.Second, request.Running, true, "2 nodes"},
+		{10 * time.Second, request.Running, false, "waiting for 1970-01-01T00:33:30Z"},
+		{time.Hour, request.Failed, false, "1970-01-01T01:33:20Z is yet to come"},
+	} {
+		o := healthy()
+		o.ask("restart", "id "+o.now.Add(c.ahead).UTC().Format(time.RFC3339))
+		for i := range o.nodes {
+			o.nodes[i].CreationTimestamp = metav1.NewTime(o.now.Add(-time.Minute))
+			if got := o.olderThanRestart(&o.nodes[i]); got != c.replaced {
+				t.Errorf("%s ahead: replaced %v, want %v", c.ahead, got, c.replaced)
+			}
+		}
+		a := served(o, plan.Decision{}).answers["restart"]
+		if a.State != c.state || !strings.Contains(a.Message, c.messageOf) {
+			t.Errorf("%s ahead: answered %+v, want %s: …%s…", c.ahead, a, c.state, c.messageOf)
+		}
+	}
+}
+
+func TestARequestThatIsTakenBackLeavesNoOpenAnswer(t *testing.T) {
+	o := healthy().ask("failover", "id2 0")
+	o.cluster.Status.Requests = []v1alpha1.RequestStatus{
+		{Verb: "failover", ID: "id1", State: request.Running, Message: "waiting: gossip"},
+		{Verb: "restart", ID: "id1", State: request.Running, Message: "2 nodes are still to be replaced"},
+		{Verb: "acknowledge", ID: "id1", State: request.Done},
+	}
+	got := statusOf(o, outcome{decision: plan.Decision{Complete: true}}).Requests
+	if len(got) != 1 || got[0].Verb != "acknowledge" {
+		t.Errorf("answers %+v, want only the one that is done", got)
+	}
+}
+
+// While the tables list the owner that was lost its slots are not free, but they
+// are lost all the same.
+func TestAnAcknowledgementCountsUntilTheSlotsHaveALivingOwner(t *testing.T) {
+	o := healthy().ask("acknowledge", "id")
+	gone := o.replies["c-00000"]
+	o.nodes = o.nodes[1:]
+	delete(o.replies, "c-00000")
+	survivor := o.replies["c-11111"]
+	survivor.Members = []topology.Member{
+		{ID: primaryID, Role: topology.RolePrimary, ConfigEpoch: 1, Failed: true, Slots: gone.Members[0].Slots},
+		{ID: replicaID, Role: topology.RolePrimary, ConfigEpoch: 2, LinkUp: true},
+	}
+	o.reply("c-11111", survivor)
+	if s := statusOf(o, outcome{}); s.Requests[0].State != request.Running {
+		t.Errorf("answered %+v while nobody serves the slots", s.Requests[0])
 	}
 }

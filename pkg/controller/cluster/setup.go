@@ -27,7 +27,7 @@ const workers = 16
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
-		Options: options, pace: newPace(), holds: newHolds(), moments: newMoments(),
+		Options: options, pace: newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(),
 		immutable: newImmutable(), creds: newCredentialCache(),
 	}
 	return ctrl.NewControllerManagedBy(mgr).

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +72,7 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 		s.Nodes = append(s.Nodes, n.Name)
 	}
 	if o.anyReachable() {
-		s.Shards = keepSlots(shardStatus(o), s.Shards, o.view)
+		s.Shards = withRecords(shardStatus(o), plan.Records(o.state()))
 	}
 	s.ShardCount = 0
 	for _, shard := range s.Shards {
@@ -98,25 +99,19 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 	return s
 }
 
-// keepSlots leaves the slots of a shard that has no primary now as they were last
-// seen, less what others own by now: it has to be known what was lost.
-func keepSlots(now, before []v1alpha1.ShardStatus, view topology.View) []v1alpha1.ShardStatus {
-	var served slots.Set
-	for _, n := range view.Reachable() {
-		served = served.Union(n.Slots)
-	}
-	for i := range now {
-		for _, old := range before {
-			if old.Index != now[i].Index || now[i].Primary != "" {
-				continue
-			}
-			if was, err := slots.ParseSet(old.Slots); err == nil {
-				left := was.Minus(served)
-				now[i].Slots, now[i].SlotCount = left.String(), int32(left.Len())
-			}
+// withRecords writes down what each shard owns, also by nodes that are dead or out
+// of reach: it has to be known what was lost.
+func withRecords(shards []v1alpha1.ShardStatus, records map[int32]slots.Set) []v1alpha1.ShardStatus {
+	for index, owned := range records {
+		i := slices.IndexFunc(shards, func(s v1alpha1.ShardStatus) bool { return s.Index == index })
+		if i < 0 {
+			shards = append(shards, v1alpha1.ShardStatus{Index: index})
+			i = len(shards) - 1
 		}
+		shards[i].Slots, shards[i].SlotCount = owned.String(), int32(owned.Len())
 	}
-	return now
+	slices.SortFunc(shards, func(a, b v1alpha1.ShardStatus) int { return int(a.Index - b.Index) })
+	return shards
 }
 
 // nextState returns state and message. A cluster becomes Active when it was
@@ -197,7 +192,19 @@ func shardStatus(o *observation) []v1alpha1.ShardStatus {
 // copyOf reports whether a node is a full, living copy of its shard's data.
 func (o *observation) copyOf(n plan.Node) bool {
 	v, ok := o.view.Nodes[n.Name]
-	return n.InSync && !n.Dead() && ok && v.Reachable
+	return ok && v.Reachable && !n.Dead() && (n.InSync || o.changingSides(n, v))
+}
+
+// handover is how long the nodes of a shard may take after a failover until each
+// follows the new primary.
+const handover = 10 * time.Second
+
+// changingSides reports whether a node only waits for its link to the primary that
+// has just taken over: it has all data, so nothing is amiss. A node that copies
+// everything anew is no copy meanwhile.
+func (o *observation) changingSides(n plan.Node, v *topology.NodeView) bool {
+	ago, asked := o.failovers[n.Position.Shard]
+	return asked && ago < handover && n.Lifecycle == v1alpha1.LifecycleActive && !v.Replication.SyncInProgress
 }
 
 func (o *observation) wished(p plan.Position) bool {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -253,4 +254,71 @@ func TestAClusterThatGrowsIsNotDegradedAndOneThatLostANodeIs(t *testing.T) {
 	o.nodes = o.nodes[:1]
 	s = statusOf(o, outcome{decision: plan.Decision{Waiting: "a node is made"}})
 	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNodesNotReady, "1 nodes are missing")
+}
+
+// A handover that was planned is no trouble, although the former primary follows the
+// new one only after a moment.
+func TestAPlannedHandoverIsNoTrouble(t *testing.T) {
+	handedOver := func() *observation {
+		o := healthy()
+		rows := []topology.Member{
+			{ID: primaryID, Role: topology.RoleReplica, PrimaryID: replicaID, ConfigEpoch: 2, LinkUp: true},
+			{ID: replicaID, Role: topology.RolePrimary, ConfigEpoch: 2, LinkUp: true, Slots: slots.All()},
+		}
+		o.pods["c-00000"].Status.Conditions[0].Status = corev1.ConditionFalse
+		o.reply("c-00000", topology.Reply{
+			ID: primaryID, Members: rows, Info: topology.ClusterInfo{State: "ok"},
+			Replication: topology.Replication{Role: topology.RoleReplica, LinkDownSeconds: -1, HasLinkDownSeconds: true},
+		})
+		o.reply("c-11111", topology.Reply{ID: replicaID, Members: rows, Info: topology.ClusterInfo{State: "ok"}})
+		o.failovers = map[int32]time.Duration{0: 100 * time.Millisecond}
+		return o
+	}
+	waiting := outcome{decision: plan.Decision{Waiting: "replica c-00000 is copying the data of shard 0"}}
+	s := statusOf(handedOver(), waiting)
+	if s.Ready != "2/2" || s.ReadyShards != 1 {
+		t.Errorf("%s nodes and %d shards are ready", s.Ready, s.ReadyShards)
+	}
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonActive, "")
+	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonHealthy, "")
+	for what, spoil := range map[string]func(o *observation){
+		"it takes long": func(o *observation) { o.failovers[0] = handover },
+		"it copies everything anew": func(o *observation) {
+			r := o.replies["c-00000"]
+			r.Replication.SyncInProgress = true
+			o.reply("c-00000", r)
+		},
+		"nobody asked for it": func(o *observation) { o.failovers = nil },
+	} {
+		o := handedOver()
+		spoil(o)
+		s := statusOf(o, waiting)
+		if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDegraded); c == nil || c.Status != metav1.ConditionTrue {
+			t.Errorf("%s, and the cluster is not degraded", what)
+		}
+	}
+}
+
+// S-03
+func TestAFailingMigrationIsToldWithTheServersMessageAndOnce(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	r := &Reconciler{Recorder: recorder, moments: newMoments()}
+	o := healthy()
+	status := func(message, tail string) v1alpha1.ValkeyClusterStatus {
+		reason := "node c-00000 says: " + message + tail
+		o.stalled = map[string]plan.Hold{"c-00000": {Remaining: time.Second, Reason: reason}}
+		return statusOf(o, outcome{decision: plan.Decision{Waiting: "4096 slots can't move from shard 0 to shard 1: " + reason}})
+	}
+	moving := statusOf(o, outcome{decision: plan.Decision{Waiting: "4096 slots are on their way"}})
+	first := status("no route", " (attempt 1, the next at 00:33:25 UTC)")
+	expect(t, first, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonMigrationFailed, "no route (attempt 1")
+	r.announce(o, moving, first)
+	r.announce(o, moving, status("no route", " (attempt 2, the next at 00:33:35 UTC)"))
+	if n := len(recorder.Events); n != 1 {
+		t.Errorf("%d events of the same message, want 1", n)
+	}
+	r.announce(o, moving, status("out of memory", " (attempt 3, the next at 00:33:55 UTC)"))
+	if n := len(recorder.Events); n != 2 {
+		t.Errorf("%d events of two messages, want 2", n)
+	}
 }

@@ -31,6 +31,8 @@ type Server struct {
 	Syncing bool
 	// Silent is true while it runs but does not answer the manager.
 	Silent bool
+	// Suspected is true while the others don't hear of it either.
+	Suspected bool
 }
 
 // World is a Kubernetes and its servers. Its fields may be changed between two
@@ -149,6 +151,9 @@ func row(viewer *Server, n plan.Node, s *Server) topology.Member {
 	}
 	if n.Dead() && !n.Terminating {
 		m.Failed, m.LinkUp, m.Flags = true, false, []string{"fail"}
+	}
+	if s.Suspected && viewer != s {
+		m.PFail, m.LinkUp, m.Flags = true, false, []string{"fail?"}
 	}
 	return m
 }

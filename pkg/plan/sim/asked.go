@@ -58,11 +58,46 @@ func (t *truth) best(o *observation, a plan.Action) {
 	}
 }
 
-// moves checks that slots go to a node only that serves its own.
+// moves checks that slots go to a node only that serves its own, and that a source
+// that failed to move some is given time.
 func (t *truth) moves(o *observation, a plan.Action) {
 	if r := o.replies[a.Target]; r.Err == nil && r.Info.State != topology.StateOK {
 		t.violation("slots only to who is well", "%s calls the cluster %s", a.Target, r.Info.State)
 	}
+	last, failed := lastExport(o.replies[a.Node])
+	if !failed {
+		return
+	}
+	if first, seen := t.failed[sighting{t.w.m.life, last}]; seen && t.w.now-first < 5*time.Second {
+		t.violation("failed migrations are given time", "%s is asked again %s after the last attempt was seen to have failed", a.Node, t.w.now-first)
+	}
+}
+
+// sighting is what a life of the manager saw of a migration.
+type sighting struct {
+	life int
+	job  string
+}
+
+// sees notes the migrations that a manager sees to have failed.
+func (t *truth) sees(o *observation) {
+	for _, r := range o.replies {
+		job, failed := lastExport(r)
+		key := sighting{t.w.m.life, job}
+		if _, seen := t.failed[key]; failed && !seen {
+			t.failed[key] = t.w.now
+		}
+	}
+}
+
+// lastExport returns the newest migration from a server, and whether it failed.
+func lastExport(r topology.Reply) (job string, failed bool) {
+	for _, m := range r.Migrations {
+		if m.Export {
+			return m.Name, m.Failed()
+		}
+	}
+	return "", false
 }
 
 // creates checks that no position gets one node after the other.

@@ -104,19 +104,12 @@ func (m *manager) moveSlots(o *observation, s *server, a plan.Action) (bool, err
 			return false, nil
 		}
 	}
-	jobs := s.migrations()
-	for _, job := range jobs {
+	for _, job := range s.migrations() {
 		if !job.Done() && !hasty {
 			return false, nil
 		}
 	}
-	if err := s.migrateSlots(a.Slots, a.TargetID); err != nil {
-		return true, err
-	}
-	if len(jobs) > 0 && jobs[0].Export && jobs[0].Failed() && jobs[0].TargetID == a.TargetID {
-		return true, fmt.Errorf("the migration before this attempt %s: %s", jobs[0].State, jobs[0].Message)
-	}
-	return true, nil
+	return true, s.migrateSlots(a.Slots, a.TargetID)
 }
 
 func (m *manager) createNode(a plan.Action) {

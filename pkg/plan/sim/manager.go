@@ -37,6 +37,7 @@ type manager struct {
 
 	memo        memo
 	holds       holds
+	stalls      plan.Stalls
 	failovers   map[int32]time.Duration
 	silentSince map[string]time.Duration
 	goneSince   map[string]time.Duration
@@ -68,7 +69,7 @@ func (m *manager) start() {
 	m.arrival = [2]time.Duration{}
 	m.busy, m.wanted = false, false
 	m.since, m.what, m.memo = m.w.now, "", memo{}
-	m.holds, m.failovers = holds{}, map[int32]time.Duration{}
+	m.holds, m.stalls, m.failovers = holds{}, plan.Stalls{}, map[int32]time.Duration{}
 	m.silentSince, m.goneSince = map[string]time.Duration{}, map[string]time.Duration{}
 	m.w.say("manager starts")
 	for _, n := range m.w.api.sortedNodes() {

@@ -45,7 +45,7 @@ func (m *manager) fingerprint(o *observation) uint64 {
 	for i, n := range o.planned {
 		object := o.nodes[i]
 		write(object.uid, object.lifecycle, object.image, object.nodeID, object.role, n.Pod, n.PodIP, n.InSync, n.Detail, n.HostGone)
-		write(coarse(n.TerminatingFor), n.Terminating, o.holds[n.Position].Remaining > 0)
+		write(coarse(n.TerminatingFor), n.Terminating, o.holds[n.Position].Remaining > 0, o.stalled[n.Name].Remaining > 0)
 		if n.Pod == plan.PodRunning {
 			write(coarse(n.Silent))
 		}

@@ -12,6 +12,7 @@ import (
 
 // migration is a job of CLUSTER MIGRATESLOTS, at its source and at its target.
 type migration struct {
+	name           string
 	source, target *server
 	slots          slots.Set
 	state          string
@@ -54,7 +55,8 @@ func (s *server) migrateSlots(moved slots.Set, targetID string) error {
 			return errors.New("ERR I am already migrating slot")
 		}
 	}
-	j := &migration{source: s, target: r.peer, slots: moved, state: "connecting", unheard: never}
+	s.w.migrations++
+	j := &migration{name: fmt.Sprintf("%040x", s.w.migrations), source: s, target: r.peer, slots: moved, state: "connecting", unheard: never}
 	s.jobs = append(s.jobs, j)
 	s.w.truth.migrationStarts(j)
 	s.w.after(s.w.between(time.Millisecond, 50*time.Millisecond), func() { s.snapshot(j) })
@@ -185,7 +187,7 @@ func (s *server) migrations() []topology.Migration {
 	out := make([]topology.Migration, 0, len(s.jobs))
 	for _, j := range slices.Backward(s.jobs) {
 		out = append(out, topology.Migration{
-			Export: j.source == s, Slots: j.slots, SourceID: j.source.id,
+			Name: j.name, Export: j.source == s, Slots: j.slots, SourceID: j.source.id,
 			TargetID: j.target.id, State: j.state, Message: j.message,
 		})
 	}

@@ -56,6 +56,7 @@ func mutations() []mutation {
 		{"forgets what it asked for", seeing(func(s *plan.State) { s.Failovers = nil }), []string{"one failover at a time"}},
 		{"promotes the copy with least data", saying(worstCopy), []string{"the best copy is promoted"}},
 		{"makes nodes as fast as they die", seeing(func(s *plan.State) { s.Holds = nil }), []string{"no hot loop"}},
+		{"tries failed migrations again at once", seeing(func(s *plan.State) { s.Stalled = nil }), []string{"failed migrations are given time"}},
 		{"calls everybody well", seeing(everybodyIsWell), []string{"slots only to who is well"}},
 		{"hands over whenever it comes to it", seeing(nobodyIsLate), []string{"no handover that meets the server's own"}},
 		{"never deletes", saying(without(plan.DeleteNode)), []string{"as wished", "converges"}},

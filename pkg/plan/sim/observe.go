@@ -23,6 +23,7 @@ type observation struct {
 	creating bool
 	planned  []plan.Node
 	holds    map[plan.Position]plan.Hold
+	stalled  map[string]plan.Hold
 }
 
 // observe reads the objects from the cache, or live, and asks every server that
@@ -127,6 +128,17 @@ func (m *manager) complete(o *observation) {
 		o.planned = append(o.planned, m.planNode(o, n))
 	}
 	m.noteDeaths(o)
+	m.w.truth.sees(o)
+	o.stalled = m.stalls.Note(o.answers(), time.Unix(0, 0).Add(m.w.now))
+}
+
+// answers are the replies in the order in which they were asked for.
+func (o *observation) answers() []topology.Reply {
+	var out []topology.Reply
+	for _, name := range o.asked {
+		out = append(out, o.replies[name])
+	}
+	return out
 }
 
 // target is the shape to work towards. Slots count as assigned while somebody who
@@ -218,14 +230,12 @@ func (m *manager) noteDeaths(o *observation) {
 // state is what the planner is asked with.
 func (m *manager) state(o *observation) plan.State {
 	s := plan.State{
-		Cluster: "c", UID: "u", Target: o.target, Creating: o.creating, Nodes: o.planned, Holds: o.holds,
+		Cluster: "c", UID: "u", Target: o.target, Creating: o.creating, Nodes: o.planned, Holds: o.holds, Stalled: o.stalled,
 		Recorded: m.w.api.status.recorded, Failovers: map[int32]time.Duration{}, LossAccepted: m.w.wish.lossAccepted,
 	}
 	for shard, at := range m.failovers {
 		s.Failovers[shard] = m.w.now - at
 	}
-	for _, name := range o.asked {
-		s.Replies = append(s.Replies, o.replies[name])
-	}
+	s.Replies = o.answers()
 	return s
 }

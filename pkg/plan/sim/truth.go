@@ -24,6 +24,8 @@ type truth struct {
 	// asked are the last failovers, by shard; created is when nodes were, by position.
 	asked   map[int32]asking
 	created map[plan.Position][]time.Duration
+	// failed says when a life of the manager first saw that a migration had failed.
+	failed map[sighting]time.Duration
 	// replicas that each shard is to have by what the user and the manager want.
 	replicas int
 	// disrupted shards are those that the manager is working on, each with the pass
@@ -40,7 +42,7 @@ func (t *truth) calm() bool { return t.faultAt == never || t.w.now-t.faultAt > 4
 func newTruth(w *world) *truth {
 	return &truth{
 		w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]int{},
-		asked: map[int32]asking{}, created: map[plan.Position][]time.Duration{},
+		asked: map[int32]asking{}, created: map[plan.Position][]time.Duration{}, failed: map[sighting]time.Duration{},
 	}
 }
 

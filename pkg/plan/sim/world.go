@@ -69,8 +69,8 @@ type world struct {
 	done                                        bool
 	// underWay counts operations that go on.
 	underWay int
-	// images counts those that were ever wished.
-	images int
+	// images counts those that were ever wished, migrations those that were begun.
+	images, migrations int
 }
 
 // quirks are traits of this world that stay the same during a run.

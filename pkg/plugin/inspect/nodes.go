@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // RoleUnknown is the role of a node that has not told its own.
@@ -29,6 +30,10 @@ type Node struct {
 	Lifecycle string `json:"lifecycle,omitempty"`
 	// InSync is whether it holds a full copy of its shard.
 	InSync bool `json:"inSync"`
+	// LagBytes is how far a replica is behind its primary: 0 for less than 1 MiB,
+	// else the step of 1, 4, 16, 64 MiB and so on that it has reached. It is unset
+	// where it isn't known.
+	LagBytes *int64 `json:"lagBytes,omitempty"`
 	// Pod is unset when pods can't be read.
 	Pod *PodState `json:"pod,omitempty"`
 	// Zone and Host where the pod runs.
@@ -81,6 +86,9 @@ func (s *Snapshot) node(n *v1alpha1.ValkeyNode, pod *corev1.Pod) Node {
 		s.addPod(&node, pod)
 	case s.Pods.Err == nil:
 		node.Pod = &PodState{Phase: phaseMissing, Problem: "it has no pod"}
+	}
+	if node.Role == string(topology.RoleReplica) && n.Status.Ready {
+		node.LagBytes = &n.Status.LagBytes
 	}
 	node.Problem = problem(n, node)
 	if node.Problem == "" && pod != nil && n.Spec.Lifecycle == v1alpha1.LifecycleActive && !n.Status.Ready && node.Pod.Phase == string(corev1.PodRunning) {

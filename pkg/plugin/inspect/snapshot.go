@@ -45,6 +45,8 @@ type Snapshot struct {
 	// Zones of Kubernetes nodes by name. Since Kubernetes 1.35 pods carry their
 	// zone; this part is read only when asked for, and only when they don't.
 	Zones map[string]string
+	// ManagerSilent says that no manager seems to be at work; see ManagerSilence.
+	ManagerSilent string
 	// ZonesErr is why the zones could not be read.
 	ZonesErr error
 }

@@ -4,4 +4,5 @@ package kube
 const (
 	ManagerNamespace  = "valkey-operator"
 	ManagerDeployment = "valkey-operator"
+	ManagerLease      = "valkey-operator"
 )

@@ -48,7 +48,7 @@ func stateOf(s *inspect.Snapshot, w *wish, now time.Time) plan.State {
 	_, accepted := request.Open(s.Cluster, request.Acknowledge)
 	state := plan.State{
 		Cluster: s.Cluster.Name, UID: string(s.Cluster.UID), Recorded: map[int32]slots.Set{}, LossAccepted: accepted,
-		Creating: creating(s.Cluster), Target: topologyOf(w.cluster.Spec),
+		Creating: plan.Creating(s.Cluster), Target: topologyOf(w.cluster.Spec),
 	}
 	for _, shard := range s.Cluster.Status.Shards {
 		if set, err := slots.ParseSet(shard.Slots); err == nil {
@@ -65,11 +65,6 @@ func stateOf(s *inspect.Snapshot, w *wish, now time.Time) plan.State {
 		}
 	}
 	return state
-}
-
-// creating reports whether the cluster never was complete, as the manager sees it.
-func creating(c *v1alpha1.ValkeyCluster) bool {
-	return c.Status.State == "" || c.Status.State == v1alpha1.StateCreating || c.Status.TargetSpec != nil
 }
 
 func topologyOf(spec v1alpha1.ValkeyClusterSpec) v1alpha1.TargetTopology {
@@ -99,7 +94,7 @@ func (l *look) node(n *v1alpha1.ValkeyNode) plan.Node {
 	out := plan.Node{
 		Name: n.Name, Position: plan.Position{Shard: n.Spec.ShardIndex, Index: n.Spec.NodeIndex},
 		Lifecycle: n.Spec.Lifecycle, Pod: l.phase(n, pod), Terminating: n.DeletionTimestamp != nil,
-		PodIP: n.Status.PodIP, InSync: n.Status.Ready, NodeID: n.Status.NodeID, Zone: l.zone(pod),
+		PodIP: n.Status.PodIP, InSync: n.Status.Ready, NodeID: n.Status.NodeID, Role: topology.Role(n.Status.Role), Zone: l.zone(pod),
 		Age: l.now.Sub(n.CreationTimestamp.Time), Outdated: l.wish.difference(n).Replace, Detail: l.problems[n.Name],
 	}
 	if pod != nil && pod.DeletionTimestamp != nil {
@@ -120,27 +115,14 @@ func (l *look) zone(pod *corev1.Pod) string {
 	return pod.Labels[corev1.LabelTopologyZone]
 }
 
-// phase is what the pod, or without a look at pods the node's status, says.
+// phase is that of a node's pod. While pods can't be read the node's address tells
+// that it runs.
 func (l *look) phase(n *v1alpha1.ValkeyNode, pod *corev1.Pod) plan.PodPhase {
 	switch {
-	case pod == nil && l.snapshot.Pods.Err != nil && n.Status.PodIP != "":
+	case l.snapshot.Pods.Err == nil:
+		return plan.PhaseOf(pod, objects.PodWasCreated(n))
+	case n.Status.PodIP != "":
 		return plan.PodRunning
-	case pod == nil && l.snapshot.Pods.Err != nil:
-		return plan.PodPending
-	case pod == nil && objects.PodWasCreated(n):
-		return plan.PodGone
-	case pod == nil:
-		return plan.PodNone
-	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
-		return plan.PodTerminated
-	}
-	for _, c := range pod.Status.ContainerStatuses {
-		switch {
-		case c.State.Terminated != nil:
-			return plan.PodTerminated
-		case c.State.Running != nil && pod.Status.PodIP != "":
-			return plan.PodRunning
-		}
 	}
 	return plan.PodPending
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -71,6 +72,9 @@ func (v renderer) header(b *bytes.Buffer, r *Report) {
 	}
 	line("Cluster", r.Namespace+"/"+r.Name)
 	line("State", v.state(r))
+	if r.ManagerSilent != "" {
+		line("Manager", v.palette.Bad(r.ManagerSilent))
+	}
 	if r.Paused {
 		line("Paused", v.palette.Warn("the manager reports, but changes nothing"))
 	}
@@ -195,9 +199,9 @@ func (v renderer) shards(r *Report) output.Table {
 }
 
 func (v renderer) nodes(r *Report) output.Table {
-	t := output.Table{Header: []string{"NODE", "SHARD", "ROLE", "IN SYNC", "POD", "ZONE", "HOST", "IP", "REASON"}}
+	t := output.Table{Header: []string{"NODE", "SHARD", "ROLE", "IN SYNC", "LAG", "POD", "ZONE", "HOST", "IP", "REASON"}}
 	if v.wide {
-		t.Header = append(t.Header[:8:8], "LIFECYCLE", "NODE ID", "IMAGE", "REASON")
+		t.Header = append(t.Header[:9:9], "LIFECYCLE", "NODE ID", "IMAGE", "REASON")
 	}
 	for _, n := range r.Nodes {
 		inSync := v.palette.Good("yes")
@@ -208,13 +212,24 @@ func (v renderer) nodes(r *Report) output.Table {
 		if n.Shard < 0 {
 			shard = ""
 		}
-		row := []string{n.Name, shard, n.Role, inSync, v.pod(n.Pod), n.Zone, n.Host, n.IP}
+		row := []string{n.Name, shard, n.Role, inSync, v.lag(n), v.pod(n.Pod), n.Zone, n.Host, n.IP}
 		if v.wide {
 			row = append(row, n.Lifecycle, n.NodeID, n.Image)
 		}
 		t.Rows = append(t.Rows, append(row, reason(n)))
 	}
 	return t
+}
+
+// lag is how far a replica is behind its primary.
+func (v renderer) lag(n inspect.Node) string {
+	switch {
+	case n.LagBytes == nil:
+		return ""
+	case *n.LagBytes == 0:
+		return "<1Mi"
+	}
+	return v.palette.Warn(">=" + resource.NewQuantity(*n.LagBytes, resource.BinarySI).String())
 }
 
 func (v renderer) pod(p *inspect.PodState) string {

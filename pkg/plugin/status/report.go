@@ -76,6 +76,9 @@ type Report struct {
 	// AwaitedCopies says which nodes are waited for because only they may still hold
 	// the data of a shard.
 	AwaitedCopies string `json:"awaitedCopies,omitempty"`
+	// ManagerSilent says that no manager seems to be at work, so that all the rest
+	// may be old. It is empty also when that could not be found out.
+	ManagerSilent string `json:"managerSilent,omitempty"`
 	// Requests to the manager, the last of each verb, with its answers.
 	Requests []Request `json:"requests"`
 	// NextAction is what the manager does, waits for, or is stopped by.
@@ -178,6 +181,7 @@ func newReport(s *inspect.Snapshot, now time.Time) *Report {
 		Events:             events(s),
 		DataLoss:           inspect.DataLoss(c),
 		AwaitedCopies:      inspect.AwaitedCopies(c),
+		ManagerSilent:      s.ManagerSilent,
 		Requests:           requests(c),
 		NextAction:         output.Clean(inspect.NextAction(c)),
 		Unavailable:        unavailable(s),

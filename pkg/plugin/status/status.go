@@ -24,8 +24,9 @@ const long = `Show how a cluster is: its health, shards, nodes and users, why a 
 start, what the manager is doing, and the latest events. Without a name, list the
 clusters of the namespace.
 
-It asks for nothing outside the namespace, except with -o wide, json or yaml,
-which also look at the config, its image and, before Kubernetes 1.35, at zones.
+It asks for nothing outside the namespace but the manager's Lease, which tells
+whether a manager is at work, and with -o wide, json or yaml for the config, its
+image and, before Kubernetes 1.35, zones.
 Read access to the custom resources is enough; what else can't be read is left
 out, and the permission that it needs is named.
 
@@ -179,6 +180,7 @@ func (o *Options) look(ctx context.Context, r client.Reader) (sight, error) {
 		scope = inspect.ClusterWide
 	}
 	snapshot.Surroundings(ctx, r, scope)
+	snapshot.ManagerSilent = inspect.ManagerSilence(ctx, o.client, o.clock)
 	return sight{snapshot: snapshot}, ctx.Err()
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/inspect"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
@@ -72,6 +73,7 @@ func degraded() *plugintest.Fixture {
 		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available: 3 Insufficient memory."},
 	}}
 	f.Nodes[4].Status.Ready = false // P-10
+	f.Nodes[5].Status.LagBytes = 16 << 20
 	f.Cluster.Status.Shards[0].Replicas = nil
 	f.Event("ValkeyCluster", "demo", "Normal", "Active", "cluster is Active: 3 shards, 6/6 nodes in sync", 4*time.Minute)
 	f.Event("ValkeyCluster", "demo", "Warning", "NodeUnreachable", message, 50*time.Second)
@@ -269,5 +271,17 @@ func TestColoursChangeNothingButColours(t *testing.T) {
 		if escapes.ReplaceAllString(coloured, "") != plain {
 			t.Errorf("%s: without escape codes the coloured text differs from the plain one", name)
 		}
+	}
+}
+
+// P-10: the cluster's own status says that all is well, but nobody looks after it.
+func TestAManagerThatIsGoneIsToldOf(t *testing.T) {
+	r := newReport(&inspect.Snapshot{Cluster: plugintest.Active("demo", 1, 0).Cluster, ManagerSilent: "no manager seems to be at work"}, plugintest.Now)
+	text, err := r.text(renderer{now: plugintest.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "Manager:   no manager seems to be at work\n"; !strings.Contains(text, want) {
+		t.Errorf("%q does not stand in\n%s", want, text)
 	}
 }

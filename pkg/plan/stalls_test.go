@@ -1,0 +1,92 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// said is what a source says of its migrations, the newest first.
+func said(states ...string) []topology.Reply {
+	r := topology.Reply{Node: "c-00000"}
+	for i, state := range states {
+		r.Migrations = append(r.Migrations, topology.Migration{Name: fmt.Sprint(len(states) - i), Export: true, State: state, Message: "no route"})
+	}
+	return []topology.Reply{r}
+}
+
+// S-03
+func TestFailedMigrationsAreTriedAgainMoreAndMoreSlowly(t *testing.T) {
+	var s plan.Stalls
+	now := time.Unix(1000, 0)
+	var failed []string
+	for i, want := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
+		failed = append(failed, "failed")
+		hold := s.Note(said(failed...), now)["c-00000"]
+		if hold.Remaining != want*time.Second {
+			t.Errorf("after failure %d the source waits %s, want %ds", i+1, hold.Remaining, want)
+		}
+		if want := fmt.Sprintf("node c-00000 says: no route (attempt %d, ", i+1); !strings.HasPrefix(hold.Reason, want) {
+			t.Errorf("reason %q, want %q…", hold.Reason, want)
+		}
+		if again := s.Note(said(failed...), now.Add(time.Second))["c-00000"]; again.Remaining != hold.Remaining-time.Second || again.Reason != hold.Reason {
+			t.Errorf("seeing failure %d again changes %+v to %+v", i+1, hold, again)
+		}
+		if active := s.Note(said(append([]string{"snapshotting"}, failed...)...), now)["c-00000"]; active.Reason != hold.Reason {
+			t.Errorf("the next attempt lets failure %d be forgotten: %+v", i+1, active)
+		}
+	}
+	if left := s.Note(said("success", "failed"), now); len(left) != 0 {
+		t.Errorf("after a success the source waits: %+v", left)
+	}
+	if first := s.Note(said("failed", "success", "failed"), now)["c-00000"]; first.Remaining != 5*time.Second {
+		t.Errorf("the first failure after it makes the source wait %s", first.Remaining)
+	}
+	if left := s.Note(said(), now); len(left) != 0 {
+		t.Errorf("a server that was restarted waits: %+v", left)
+	}
+}
+
+// S-03
+func TestASourceThatFailsHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	w.State.Target.Shards = 4
+	var moves []plan.Action
+	for range 20 {
+		d := plan.Next(w.Observe())
+		if len(d.Actions) > 0 && d.Actions[0].Kind == plan.MoveSlots {
+			moves = d.Actions
+			break
+		}
+		for _, a := range d.Actions {
+			w.do(a)
+		}
+	}
+	if len(moves) != 3 {
+		t.Fatalf("%d moves, want one from each shard", len(moves))
+	}
+	source := moves[0].Node
+	w.State.Stalled = map[string]plan.Hold{source: {Remaining: time.Second, Reason: "node " + source + " says: no route"}}
+	rest := plan.Next(w.Observe()).Actions
+	if len(rest) != 2 {
+		t.Fatalf("%d moves go on, want 2", len(rest))
+	}
+	for _, a := range rest {
+		if a.Node == source {
+			t.Errorf("%s is asked again", source)
+		}
+		w.do(a)
+	}
+	d := plan.Next(w.Observe())
+	if len(d.Actions) != 0 || !strings.Contains(d.Waiting, "slots can't move from shard 0 to shard 3: node "+source+" says: no route") {
+		t.Errorf("decided %+v", d)
+	}
+	w.State.Stalled[source] = plan.Hold{}
+	w.settle()
+	w.check(4, 0)
+}
