@@ -27,6 +27,8 @@ type subject struct {
 	b *testing.B
 	*harness.Space
 	writer *harness.Writer
+	// quiet is the Kubernetes node of the writer, to which nothing is done.
+	quiet string
 }
 
 // begin creates a cluster of n shards with a replica each and lets the writer write
@@ -48,13 +50,13 @@ func begin(b *testing.B, n, parts int, config v1alpha1.ValkeyConfigSpec, args ..
 	for _, set := range slots.Split(parts) {
 		ranges = append(ranges, set.String())
 	}
-	s.writer = s.StartWriter("c", s.quietHost(), append([]string{"--ranges", strings.Join(ranges, ",")}, args...)...)
+	s.quiet = s.managersHost()
+	s.writer = s.StartWriter("c", s.quiet, append([]string{"--ranges", strings.Join(ranges, ",")}, args...)...)
 	return s
 }
 
-// quietHost is the Kubernetes node with the manager: what is done to nodes is done
-// to others.
-func (s *subject) quietHost() string {
+// managersHost is the Kubernetes node with the manager.
+func (s *subject) managersHost() string {
 	s.b.Helper()
 	pods, err := s.ManagerPods(s.b.Context())
 	if err != nil || len(pods) != 1 {
