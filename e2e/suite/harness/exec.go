@@ -25,6 +25,11 @@ const execTimeout = 2 * time.Minute
 func (e *Env) Exec(ctx context.Context, namespace, pod, stdin string, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, execTimeout)
 	defer cancel()
+	return e.LongExec(ctx, namespace, pod, stdin, argv...)
+}
+
+// LongExec is Exec for what takes longer than a command usually may.
+func (e *Env) LongExec(ctx context.Context, namespace, pod, stdin string, argv ...string) (string, error) {
 	request := e.Clientset.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: argv, Stdin: stdin != "", Stdout: true, Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(e.Config, "GET", request.URL().String())

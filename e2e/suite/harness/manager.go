@@ -226,12 +226,17 @@ func (e *Env) KillServer(ctx context.Context, pod corev1.Pod) error {
 	if !e.Local {
 		return e.Client.Delete(ctx, &pod, client.GracePeriodSeconds(0))
 	}
+	return e.SignalServer(pod, syscall.SIGKILL)
+}
+
+// SignalServer sends a signal to the server in a pod of the local Kubernetes.
+func (e *Env) SignalServer(pod corev1.Pod, signal syscall.Signal) error {
 	pid, err := containerProcess(pod)
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill the server of pod %s: %w", pod.Name, err)
+	if err := syscall.Kill(pid, signal); err != nil {
+		return fmt.Errorf("send %s to the server of pod %s: %w", signal, pod.Name, err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 // probe uses in the container.
 var valkeyPrograms = []string{
 	"/usr/bin/valkey-server", "/usr/bin/valkey-cli", "/usr/bin/valkey-benchmark",
-	"/bin/sh", "/usr/bin/sleep", "/usr/bin/env", "/usr/bin/cat", "/usr/bin/ls", "/usr/bin/id", "/usr/bin/head",
+	"/bin/sh", "/usr/bin/sleep", "/usr/bin/env", "/usr/bin/cat", "/usr/bin/chmod", "/usr/bin/ls", "/usr/bin/id", "/usr/bin/head",
 	"/usr/bin/tail", "/usr/bin/grep", "/usr/bin/sed", "/usr/bin/timeout", "/usr/bin/date", "/usr/bin/sha256sum",
 }
 

@@ -1,0 +1,173 @@
+//go:build e2e
+
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/clusterctl"
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+)
+
+// BenchmarkRecovery takes primaries away in every way while the writer writes, and
+// holds the gaps against what the servers do alone in the same run: their own
+// election after a kill, their own handover on SIGTERM.
+func BenchmarkRecovery(b *testing.B) {
+	b.ReportMetric(0, "ns/op")
+	s := begin(b, 3, 3, v1alpha1.ValkeyConfigSpec{}, "--preload", "20000")
+	steps := []struct {
+		name string
+		do   func()
+	}{
+		{"kill -9", func() { s.kill(s.away().Pod) }},
+		{"kill -9, bare election", func() { s.alone(func() { s.kill(s.away().Pod) }) }},
+		{"pod deleted", func() { s.delete(s.away().Pod) }},
+		{"node stop", func() { s.stopNode() }},
+		{"pod deleted, manager stopped", func() { s.unmanaged(func() { s.delete(s.away().Pod) }) }},
+		{"bare SIGTERM", func() { s.unmanaged(func() { s.terminate(s.away().Pod) }) }},
+	}
+	for _, step := range steps {
+		s.writer.Mark(step.name)
+		step.do()
+		s.healed()
+		s.writer.Mark("after " + step.name)
+	}
+	r := s.end(true)
+	var rows []string
+	for _, step := range steps {
+		w := s.window(r, step.name)
+		rows = append(rows, fmt.Sprintf("%-30s longest gap %6.0f ms, by shard %.0f, %d of %d writes failed", step.name, w.Gap(), w.GapMs, w.Failed, w.Writes+w.Failed))
+	}
+	rows = append(rows, fmt.Sprintf("%d acknowledged keys read back, %d lost", r.Acknowledged, r.Lost))
+	printRows("A primary is taken away from 3×1 under load", rows...)
+}
+
+// away is a primary on another Kubernetes node than the writer, and than the manager
+// when the benchmark began.
+func (s *subject) away() harness.Server {
+	s.b.Helper()
+	for _, primary := range s.primaries() {
+		if primary.Pod.Spec.NodeName != s.quiet {
+			return primary
+		}
+	}
+	s.b.Fatalf("every primary is on node %s", s.quiet)
+	return harness.Server{}
+}
+
+func (s *subject) kill(pod corev1.Pod) {
+	s.b.Helper()
+	if err := s.KillServer(s.b.Context(), pod); err != nil {
+		s.b.Fatal(err)
+	}
+}
+
+func (s *subject) delete(pod corev1.Pod) {
+	s.b.Helper()
+	if err := s.Client.Delete(s.b.Context(), &pod); err != nil {
+		s.b.Fatalf("delete pod %s: %v", pod.Name, err)
+	}
+	s.succeeded(pod)
+}
+
+func (s *subject) terminate(pod corev1.Pod) {
+	s.b.Helper()
+	if err := s.SignalServer(pod, syscall.SIGTERM); err != nil {
+		s.b.Fatal(err)
+	}
+	s.succeeded(pod)
+}
+
+// succeeded waits until another server owns the slots of a pod's.
+func (s *subject) succeeded(pod corev1.Pod) {
+	s.b.Helper()
+	shard := pod.Labels[v1alpha1.LabelShardIndex]
+	s.Eventually("the primary is succeeded", 2*time.Minute, func() error {
+		for _, now := range s.primaries() {
+			if now.Pod.Labels[v1alpha1.LabelShardIndex] == shard && now.Pod.Name != pod.Name {
+				return nil
+			}
+		}
+		return fmt.Errorf("pod %s is not succeeded", pod.Name)
+	})
+}
+
+// alone does something to a cluster that the manager leaves alone until the servers
+// have elected a successor.
+func (s *subject) alone(do func()) {
+	s.b.Helper()
+	s.pause(true)
+	before := s.primaries()
+	do()
+	s.Eventually("the servers have elected", 2*time.Minute, func() error {
+		now := s.primaries()
+		if len(now) != len(before) {
+			return fmt.Errorf("%d primaries", len(now))
+		}
+		for shard, server := range now {
+			if server.ID != before[shard].ID {
+				return nil
+			}
+		}
+		return fmt.Errorf("the primaries are as before")
+	})
+	s.pause(false)
+}
+
+// unmanaged does something while no manager runs.
+func (s *subject) unmanaged(do func()) {
+	s.b.Helper()
+	if err := s.ScaleManager(s.b.Context(), 0); err != nil {
+		s.b.Fatal(err)
+	}
+	do()
+	if err := s.ScaleManager(s.b.Context(), 1); err != nil {
+		s.b.Fatal(err)
+	}
+}
+
+// stopNode fails a Kubernetes node with a primary at once, and starts it again when
+// the cluster has recovered.
+func (s *subject) stopNode() {
+	s.b.Helper()
+	victim := s.away()
+	host := victim.Pod.Spec.NodeName
+	if err := clusterctl.NodeStop(s.b.Context(), host); err != nil {
+		s.b.Fatal(err)
+	}
+	s.Eventually("other nodes serve every slot", 2*time.Minute, func() error {
+		c := s.Get("c")
+		for _, shard := range c.Status.Shards {
+			at := slices.IndexFunc(s.Pods("c"), func(p corev1.Pod) bool { return p.Name == shard.Primary })
+			if at < 0 || s.Pods("c")[at].Spec.NodeName == host {
+				return fmt.Errorf("shard %d is served by %q", shard.Index, shard.Primary)
+			}
+		}
+		return nil
+	})
+	if err := clusterctl.NodeStart(s.b.Context(), host); err != nil {
+		s.b.Fatal(err)
+	}
+}
+
+// healed waits until the cluster is whole again without a hand.
+func (s *subject) healed() {
+	s.b.Helper()
+	s.Eventually("the cluster is whole", 5*time.Minute, func() error {
+		if err := harness.Settled(s.Get("c")); err != nil {
+			return err
+		}
+		servers, err := s.Servers("c")
+		if err != nil {
+			return err
+		}
+		return harness.Formed(servers, 3, 1)
+	})
+}

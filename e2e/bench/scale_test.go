@@ -1,0 +1,176 @@
+//go:build e2e
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+)
+
+// BenchmarkScale takes a cluster with 200,000 keys from 3 shards to 4, to 3, to 6
+// and to 3 while the writer writes. A move of slots counts from the moment in which
+// the new replicas are in sync; the same slots are moved again directly by CLUSTER
+// MIGRATESLOTS, and once more by valkey-cli --cluster rebalance.
+func BenchmarkScale(b *testing.B) {
+	b.ReportMetric(0, "ns/op")
+	s := begin(b, 3, 6, v1alpha1.ValkeyConfigSpec{}, "--preload", "200000")
+	var rows []string
+	for _, n := range []int{4, 6} {
+		before := s.owned()
+		product, total := s.scaleOut(n)
+		direct, rebalance := s.sameMove(n, before, n == 4)
+		back := s.scaleIn(3)
+		rows = append(rows, fmt.Sprintf("3→%d: all %.1f s; slots %.2f s, directly %.2f s; %d→3: all %.1f s",
+			n, total.Seconds(), product.Seconds(), direct.Seconds(), n, back.Seconds()))
+		if rebalance > 0 {
+			rows = append(rows, fmt.Sprintf("3→%d by valkey-cli --cluster rebalance: slots %.1f s", n, rebalance.Seconds()))
+		}
+		b.ReportMetric(product.Seconds(), fmt.Sprintf("s/slots-3to%d", n))
+		b.ReportMetric(direct.Seconds(), fmt.Sprintf("s/direct-3to%d", n))
+	}
+	r := s.end(false)
+	for _, w := range r.Windows {
+		rows = append(rows, fmt.Sprintf("%-24s %6d writes, %d failed, longest gap %5.0f ms, by range %.0f", w.Name, w.Writes, w.Failed, w.Gap(), w.GapMs))
+	}
+	rows = append(rows, fmt.Sprintf("%d acknowledged keys read back, %d lost", r.Acknowledged, r.Lost))
+	printRows("Scaling 3×1 with 200,000 keys", rows...)
+}
+
+// owned returns the slots of each shard.
+func (s *subject) owned() map[int32]slots.Set {
+	out := map[int32]slots.Set{}
+	for shard, server := range s.primaries() {
+		out[shard] = server.Self().Slots
+	}
+	return out
+}
+
+func (s *subject) resize(n int) {
+	s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.Shards = int32(n) })
+}
+
+// scaleOut returns how long the slots took from the moment in which the new
+// replicas were in sync, and the whole.
+func (s *subject) scaleOut(n int) (moved, total time.Duration) {
+	s.b.Helper()
+	s.writer.Mark(fmt.Sprintf("manager 3→%d", n))
+	start := time.Now()
+	s.resize(n)
+	var synced time.Duration
+	s.Eventually("the new replicas are in sync", 2*time.Minute, func() error {
+		synced = time.Since(start)
+		return s.inSync(n, 1)
+	})
+	s.Eventually("the slots are even", 2*time.Minute, func() error {
+		total = time.Since(start)
+		return s.even(n)
+	})
+	s.WaitActive("c")
+	s.WaitFormed("c", n, 1)
+	s.writer.Mark(fmt.Sprintf("after 3→%d", n))
+	return max(total-synced, 0), total
+}
+
+func (s *subject) scaleIn(n int) time.Duration {
+	s.b.Helper()
+	s.writer.Mark(fmt.Sprintf("manager →%d", n))
+	start := time.Now()
+	s.resize(n)
+	s.Eventually("the slots are even", 2*time.Minute, func() error { return s.even(n) })
+	total := time.Since(start)
+	s.WaitActive("c")
+	s.WaitFormed("c", n, 1)
+	s.writer.Mark(fmt.Sprintf("after →%d", n))
+	return total
+}
+
+// inSync checks that every shard of n has its replicas, all in sync by their gates.
+func (s *subject) inSync(n, replicas int) error {
+	copies := map[string]int{}
+	for _, pod := range s.Pods("c") {
+		for _, c := range pod.Status.Conditions {
+			// The gate of a new primary opens with its first slot.
+			if string(c.Type) == v1alpha1.InSyncGate && c.Status == corev1.ConditionTrue && pod.Labels[v1alpha1.LabelShardIndex] != "" {
+				copies[pod.Labels[v1alpha1.LabelShardIndex]]++
+			}
+		}
+	}
+	for shard := range n {
+		if got := copies[fmt.Sprint(shard)]; got < replicas {
+			return fmt.Errorf("shard %d has %d copies in sync", shard, got)
+		}
+	}
+	return nil
+}
+
+// even checks that n primaries own all slots, none of them more than one more than
+// another.
+func (s *subject) even(n int) error {
+	servers, err := s.Servers("c")
+	if err != nil {
+		return err
+	}
+	sum, least, most, owners := 0, slots.Count, 0, 0
+	for _, server := range servers {
+		if own := server.Self().Slots.Len(); own > 0 {
+			sum, least, most, owners = sum+own, min(least, own), max(most, own), owners+1
+		}
+	}
+	if owners != n || sum != slots.Count || most-least > 1 {
+		return fmt.Errorf("%d primaries own %d slots, from %d to %d each", owners, sum, least, most)
+	}
+	return nil
+}
+
+// sameMove takes the slots of the new shards back and moves them again, without the
+// manager: directly, and by valkey-cli.
+func (s *subject) sameMove(n int, before map[int32]slots.Set, byCLI bool) (direct, rebalance time.Duration) {
+	s.b.Helper()
+	s.pause(true)
+	homes, out, back := s.primaries(), s.owned(), map[int32]slots.Set{}
+	for shard := range homes {
+		back[shard] = before[shard] // nothing, if the shard is new
+	}
+	s.writer.Mark(fmt.Sprintf("directly %d→3", n))
+	s.moveDirectly(back, homes)
+	s.writer.Mark(fmt.Sprintf("directly 3→%d", n))
+	direct = s.moveDirectly(out, homes)
+	if byCLI {
+		s.writer.Mark(fmt.Sprintf("directly %d→3 again", n))
+		s.moveDirectly(back, homes)
+		s.writer.Mark(fmt.Sprintf("valkey-cli 3→%d", n))
+		rebalance = s.rebalance(homes[0].Pod)
+		s.writer.Mark("after valkey-cli")
+	}
+	s.Eventually("the servers agree", time.Minute, func() error {
+		servers, err := s.Servers("c")
+		if err != nil {
+			return err
+		}
+		return harness.Agreed(servers, n, 1)
+	})
+	s.pause(false)
+	s.WaitActive("c")
+	return direct, rebalance
+}
+
+// rebalance is how long valkey-cli takes to even the slots out.
+func (s *subject) rebalance(pod corev1.Pod) time.Duration {
+	s.b.Helper()
+	ctx, cancel := context.WithTimeout(s.b.Context(), 15*time.Minute)
+	defer cancel()
+	start := time.Now()
+	out, err := s.LongExec(ctx, s.Name, pod.Name, "", "valkey-cli", "--cluster", "rebalance", "127.0.0.1:6379", "--cluster-use-empty-masters", "--cluster-threshold", "1")
+	if err != nil {
+		s.b.Fatalf("%v: %.300s", err, out)
+	}
+	return time.Since(start)
+}
