@@ -310,6 +310,10 @@ func FuzzRender(f *testing.F) {
 			users = users[1:]
 		}
 		lines := strings.Split(strings.TrimSuffix(file, "\n"), "\n")
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "user "+markerUser) || !strings.HasSuffix(last, " off resetkeys resetchannels -@all") {
+			t.Errorf("the marker is %q", last)
+		}
+		lines = lines[:len(lines)-1]
 		if len(lines) != len(users) {
 			t.Fatalf("%d lines for %d users:\n%s", len(lines), len(users), file)
 		}

@@ -21,11 +21,6 @@ func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome)
 		c.ObservedGeneration = o.cluster.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
-	if o.cluster.Spec.TLS != nil {
-		c := o.tls.condition()
-		c.ObservedGeneration = o.cluster.Generation
-		meta.SetStatusCondition(&s.Conditions, c)
-	}
 }
 
 func condition(kind string, status bool, reason, message string) metav1.Condition {
@@ -162,27 +157,15 @@ var menu = regexp.MustCompile(`existing: [^;]*`)
 // a config is no news of it.
 func withoutMenu(message string) string { return menu.ReplaceAllString(message, "") }
 
-// longestNote is how many bytes of text an event may have.
-const longestNote = 1024
-
-// note cuts a text to what an event can carry; the condition has all of it.
-func note(text string) string {
-	if len(text) <= longestNote {
-		return text
-	}
-	const more = "…"
-	return strings.ToValidUTF8(text[:longestNote-len(more)], "") + more
-}
-
 // noteworthy reports whether a change of a condition deserves an event: trouble
 // always, the end of trouble too, progress never.
 func noteworthy(was *metav1.Condition, now metav1.Condition) (string, bool) {
 	switch now.Type {
 	case v1alpha1.ConditionDataLoss:
 		return corev1.EventTypeWarning, now.Status == metav1.ConditionTrue
-	case v1alpha1.ConditionConfigResolved, v1alpha1.ConditionTLSReady:
-		if now.Status == metav1.ConditionFalse || now.Reason == v1alpha1.ReasonTLSExpiring {
-			return corev1.EventTypeWarning, was == nil || was.Reason != now.Reason || was.Status != now.Status || now.Status == metav1.ConditionFalse
+	case v1alpha1.ConditionConfigResolved:
+		if now.Status == metav1.ConditionFalse {
+			return corev1.EventTypeWarning, true
 		}
 		return corev1.EventTypeNormal, was != nil && was.Status == metav1.ConditionFalse
 	case v1alpha1.ConditionDegraded:

@@ -37,13 +37,9 @@ func (r *Reconciler) execute(ctx context.Context, o *observation, a plan.Action)
 
 // command sends an action's command to its node.
 func (r *Reconciler) command(ctx context.Context, o *observation, a plan.Action) error {
-	credentials, err := r.operatorCredentials(ctx, o.cluster)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	node, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, a.Node), credentials)
+	node, err := r.dial(ctx, o, a.Node)
 	if err != nil {
 		return err
 	}

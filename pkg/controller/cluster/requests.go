@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	asked "github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
 // Verbs of the requests that the plugin makes.
@@ -19,6 +20,7 @@ const (
 	verbAcknowledge = "acknowledge"
 	verbFailover    = "failover"
 	verbRestart     = "restart"
+	verbRotate      = asked.RotateCredentials
 )
 
 // request is an operation that somebody asked for by an annotation.
@@ -184,6 +186,8 @@ func answers(o *observation, out outcome) []v1alpha1.RequestStatus {
 		switch req.verb {
 		case verbAcknowledge:
 			byVerb[req.verb] = acknowledged(o, req)
+		case verbRotate:
+			// The acl controller answers.
 		case verbFailover, verbRestart:
 			if a, ok := out.answers[req.verb]; ok {
 				byVerb[req.verb] = a
