@@ -41,10 +41,10 @@ spec:
 	if r := s.RunKubectl(t.Context(), manifest, "apply", "-f", "-"); r.Code != 0 {
 		t.Fatal(r)
 	}
-	c := s.WaitActive("my-cluster")
+	s.WaitActive("my-cluster")
 	servers := s.WaitFormed("my-cluster", 3, 1, encrypted...)
 	s.WaitCondition("my-cluster", v1alpha1.ConditionTLSReady, metav1.ConditionTrue, v1alpha1.ReasonTLSServed)
-	c = s.Get("my-cluster")
+	c := s.Get("my-cluster")
 	if c.Status.TLS == nil || c.Status.TLS.NotAfter == nil || len(c.Status.TLS.Fingerprint) != 64 || len(c.Status.TLS.Nodes) != 6 {
 		t.Errorf("status.tls is %+v", c.Status.TLS)
 	}
