@@ -27,6 +27,8 @@ func material(t testing.TB, leaf issued, ca ...issued) Material {
 type fleet struct {
 	copied Material
 	nodes  []Material
+	// known pairs of which the first trusts the second.
+	known map[[2]Loaded]bool
 }
 
 func (f fleet) loaded() map[string]Loaded {
@@ -42,9 +44,11 @@ func (f fleet) wantTrust(t *testing.T) {
 	t.Helper()
 	for i, a := range f.nodes {
 		for j, b := range f.nodes {
-			if !a.trusts(b) {
+			pair := [2]Loaded{a.Loaded(), b.Loaded()}
+			if !f.known[pair] && !a.trusts(b) {
 				t.Fatalf("node %d with CA %s does not trust node %d with leaf of %s", i, cas(a), j, b.Leaf.Issuer)
 			}
+			f.known[pair] = true
 		}
 	}
 }
@@ -56,12 +60,13 @@ func cas(m Material) (out []string) {
 	return out
 }
 
-// rotate goes from one material to another while nodes load one after the other, in
-// every order of the bits of pattern. The decision is made anew before every load, as
-// after a restart of the manager. It returns what the copy held.
+// rotate goes from one material to another while nodes load one after the other, so
+// that every mixture is seen; stuck is one that never loads, or -1. The decision is
+// made anew before every load, as after a restart of the manager. It returns what the
+// copy held.
 func rotate(t *testing.T, from, wish Material, stuck int) (history []Material, stage Step) {
 	t.Helper()
-	f := fleet{copied: from, nodes: []Material{from, from, from}}
+	f := fleet{copied: from, nodes: []Material{from, from, from}, known: map[[2]Loaded]bool{}}
 	history = []Material{from}
 	for range 60 {
 		stage = NextStep(wish, f.copied, f.loaded())
@@ -79,7 +84,7 @@ func rotate(t *testing.T, from, wish Material, stuck int) (history []Material, s
 			if i != stuck && f.nodes[i].Loaded() != f.copied.Loaded() {
 				f.nodes[i] = f.copied
 				moved = true
-				break // one at a time: every mixture is looked at
+				break
 			}
 		}
 		f.wantTrust(t)
@@ -147,7 +152,7 @@ func TestASwapThatIsOvertakenGoesOnSafely(t *testing.T) {
 		all = append(all, material(t, issue(t, leafTemplate(), &authorities[i]), authorities[i]))
 	}
 	for first := range 12 { // loads before the wish changes
-		f := fleet{copied: all[0], nodes: []Material{all[0], all[0], all[0]}}
+		f := fleet{copied: all[0], nodes: []Material{all[0], all[0], all[0]}, known: map[[2]Loaded]bool{}}
 		for at := range 60 {
 			wish := all[1]
 			if at >= first {
