@@ -54,6 +54,9 @@ type pass struct {
 	secret  *corev1.Secret
 	// passwords of the system users.
 	passwords objects.Passwords
+	// trust is by whom servers are verified, untrusted why none can be.
+	trust     reach.Trust
+	untrusted error
 	config    settings.Resolved
 	roles     map[string]*v1alpha1.ValkeyRole
 	// configProblems keep the users from being known at all.
@@ -146,6 +149,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) (bool, error) {
 		log.FromContext(ctx).V(1).Info("system passwords can't be read", "error", err.Error())
 		return false, nil // the cluster controller reports it
 	}
+	p.trust, p.untrusted = r.Reach.Trust(ctx, p.cluster)
 	p.passwords, err = objects.PasswordsOf(p.secret)
 	return err == nil, nil
 }

@@ -22,15 +22,11 @@ const loadTimeout = 4 * time.Second
 
 // dial connects to a node as the manager's user.
 func (r *Reconciler) dial(ctx context.Context, p *pass, m reach.Member) (valkey.Node, error) {
-	trust, err := r.Reach.Trust(ctx, p.cluster)
-	if err != nil {
-		return nil, err
+	if p.untrusted != nil {
+		return nil, p.untrusted
 	}
-	credentials, err := r.Reach.Credentials(ctx, p.cluster)
-	if err != nil {
-		return nil, err
-	}
-	return r.Reach.Dialer.Dial(ctx, r.Reach.Target(p.cluster, trust, m.Node, m.Pod.Status.PodIP), credentials)
+	credentials := valkey.Credentials{Username: acl.OperatorUser, Password: p.passwords.Operator}
+	return r.Reach.Dialer.Dial(ctx, r.Reach.Target(p.cluster, p.trust, m.Node, m.Pod.Status.PodIP), credentials)
 }
 
 func (r *Reconciler) vocabulary(ctx context.Context, p *pass, m reach.Member, names []acl.RuleName) (acl.Vocabulary, error) {
