@@ -53,7 +53,7 @@ func (r *Refresher) Touch(ctx context.Context, m Member, content string, now tim
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[r.Annotation] = content + "." + strconv.Itoa(attempt+1)
-	if err := r.Client.Patch(ctx, pod, client.MergeFrom(m.Pod)); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Client.Patch(ctx, pod, client.MergeFrom(m.Pod))); err != nil {
 		return fmt.Errorf("touch pod %s: %w", pod.Name, err)
 	}
 	return nil

@@ -37,8 +37,14 @@ func TestAPodIsTouchedForEachContentAndMoreAndMoreRarelyForTheSame(t *testing.T)
 		after   time.Duration
 		want    string
 	}{
-		{"aa", 0, "aa.1"}, {"aa", time.Second, "aa.1"}, {"aa", 2 * time.Second, "aa.2"}, {"aa", 5 * time.Second, "aa.2"}, {"aa", 6 * time.Second, "aa.3"},
-		{"bb", 6100 * time.Millisecond, "bb.1"}, {"bb", 7 * time.Second, "bb.1"}, {"bb", 9 * time.Second, "bb.2"},
+		{"aa", 0, "aa.1"},
+		{"aa", time.Second, "aa.1"},
+		{"aa", 2 * time.Second, "aa.2"},
+		{"aa", 5 * time.Second, "aa.2"},
+		{"aa", 6 * time.Second, "aa.3"},
+		{"bb", 6100 * time.Millisecond, "bb.1"},
+		{"bb", 7 * time.Second, "bb.1"},
+		{"bb", 9 * time.Second, "bb.2"},
 	} {
 		if got := touch(step.content, step.after); got != step.want {
 			t.Errorf("%s after %s: %q, want %q", step.content, step.after, got, step.want)

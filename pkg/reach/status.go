@@ -63,7 +63,7 @@ func WriteApplied(ctx context.Context, c client.Client, node *v1alpha1.ValkeyNod
 	if equality.Semantic.DeepEqual(node.Status.Applied, next.Status.Applied) {
 		return nil
 	}
-	if err := c.Status().Patch(ctx, next, client.MergeFrom(node)); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(c.Status().Patch(ctx, next, client.MergeFrom(node))); err != nil {
 		return fmt.Errorf("record what node %s has in force: %w", node.Name, err)
 	}
 	node.Status.Applied = next.Status.Applied

@@ -145,13 +145,22 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) (bool, error) {
 	}
 	p.roles = catalog.Roles
 	p.config, p.configProblems = settings.Resolve(catalog, p.cluster.Spec.ConfigRef)
-	if p.secret, err = r.Reach.AuthSecret(ctx, p.cluster); err != nil {
-		log.FromContext(ctx).V(1).Info("system passwords can't be read", "error", err.Error())
-		return false, nil // the cluster controller reports it
-	}
 	p.trust, p.untrusted = r.Reach.Trust(ctx, p.cluster)
-	p.passwords, err = objects.PasswordsOf(p.secret)
-	return err == nil, nil
+	return r.readPasswords(ctx, p), nil
+}
+
+// readPasswords reports whether the system passwords can be read. If not, the cluster
+// controller says so.
+func (r *Reconciler) readPasswords(ctx context.Context, p *pass) bool {
+	secret, err := r.Reach.AuthSecret(ctx, p.cluster)
+	if err == nil {
+		p.secret = secret
+		p.passwords, err = objects.PasswordsOf(secret)
+	}
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("system passwords can't be read", "error", err.Error())
+	}
+	return err == nil
 }
 
 // act publishes the users when that is safe, and has the nodes load them.
@@ -186,7 +195,7 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) error {
 	if file == p.file() {
 		return nil
 	}
-	if p.refused, p.unasked = r.judge(ctx, p); p.refused != nil || p.unasked != nil {
+	if r.judge(ctx, p); p.refused != nil || p.unasked != nil {
 		return nil
 	}
 	next := p.published.DeepCopy()

@@ -13,21 +13,20 @@ import (
 
 // judge asks a running server whether it knows every name that the roles have. While
 // no server runs there is none to harm and none to ask.
-func (r *Reconciler) judge(ctx context.Context, p *pass) (*settings.Problem, error) {
+func (r *Reconciler) judge(ctx context.Context, p *pass) {
 	names := p.input().RuleNames()
-	var failed error
 	for _, m := range p.members {
 		if !m.Commandable() {
 			continue
 		}
 		v, err := r.vocabulary(ctx, p, m, names)
 		if err != nil {
-			failed = err
+			p.unasked = err
 			continue
 		}
-		return verdict(v.Unknown(names)), nil
+		p.refused, p.unasked = verdict(v.Unknown(names)), nil
+		return
 	}
-	return nil, failed
 }
 
 // verdict puts unknown names into words.

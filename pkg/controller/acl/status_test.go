@@ -64,15 +64,21 @@ func TestACLAppliedIsTrueOnlyWhenEveryNodeHasTheWishedUsers(t *testing.T) {
 		"applied": {nodes: []string{"it", "it"}, status: metav1.ConditionTrue, reason: v1alpha1.ReasonACLApplied},
 		"lagging": {nodes: []string{"it", "older"}, status: metav1.ConditionFalse, reason: v1alpha1.ReasonACLPending, words: []string{"1 of 2", "c-1"}},
 		"no node": {status: metav1.ConditionFalse, reason: v1alpha1.ReasonWaiting},
-		"not published": {nodes: []string{"it"}, change: func(p *pass) { p.cluster.Spec.ACL = []v1alpha1.ACLBinding{{Username: "app"}} },
-			status: metav1.ConditionFalse, reason: v1alpha1.ReasonACLPending},
-		"refused": {nodes: []string{"it"}, change: func(p *pass) {
-			p.refused = &settings.Problem{Reason: v1alpha1.ReasonRoleRefused, Message: "no category"}
+		"not published": {
+			nodes: []string{"it"}, change: func(p *pass) { p.cluster.Spec.ACL = []v1alpha1.ACLBinding{{Username: "app"}} },
+			status: metav1.ConditionFalse, reason: v1alpha1.ReasonACLPending,
 		},
-			status: metav1.ConditionFalse, reason: v1alpha1.ReasonRoleRefused, words: []string{"no category", "go on"}},
-		"late": {nodes: []string{"older"}, change: func(p *pass) { p.problems["c-0"] = errors.New("it sleeps") },
+		"refused": {
+			nodes: []string{"it"}, change: func(p *pass) {
+				p.refused = &settings.Problem{Reason: v1alpha1.ReasonRoleRefused, Message: "no category"}
+			},
+			status: metav1.ConditionFalse, reason: v1alpha1.ReasonRoleRefused, words: []string{"no category", "go on"},
+		},
+		"late": {
+			nodes: []string{"older"}, change: func(p *pass) { p.problems["c-0"] = errors.New("it sleeps") },
 			before: &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonACLPending, LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Minute))},
-			status: metav1.ConditionFalse, reason: v1alpha1.ReasonACLNotApplied, words: []string{"c-0: it sleeps"}},
+			status: metav1.ConditionFalse, reason: v1alpha1.ReasonACLNotApplied, words: []string{"c-0: it sleeps"},
+		},
 	} {
 		p := looked(t, c.nodes...)
 		if c.change != nil {

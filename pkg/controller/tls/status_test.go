@@ -73,12 +73,14 @@ func TestTLSReadyIsTrueOnlyWhenEveryNodeServesTheLeafAndConfirmedTheCA(t *testin
 			p.step = certs.Step{Stage: "step 2 of 3", Waiting: []string{"c-1"}}
 			return p
 		}(), status: metav1.ConditionFalse, reason: v1alpha1.ReasonTLSRotating, words: []string{"step 2 of 3", "0 of 2", "waiting for c-1"}},
-		"late": {pass: func() *pass {
-			p := looked(member("c-0", "new", "ca"), member("c-1", "old", "ca"))
-			p.problems["c-1"] = errors.New("the kubelet sleeps")
-			return p
-		}(), before: &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTLSRotating, LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Minute))},
-			status: metav1.ConditionFalse, reason: v1alpha1.ReasonTLSNotServed, words: []string{"c-1: the kubelet sleeps"}},
+		"late": {
+			pass: func() *pass {
+				p := looked(member("c-0", "new", "ca"), member("c-1", "old", "ca"))
+				p.problems["c-1"] = errors.New("the kubelet sleeps")
+				return p
+			}(), before: &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTLSRotating, LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Minute))},
+			status: metav1.ConditionFalse, reason: v1alpha1.ReasonTLSNotServed, words: []string{"c-1: the kubelet sleeps"},
+		},
 		"invalid": {pass: func() *pass {
 			p := both()
 			p.wish = reach.Wish{Invalid: &settings.Problem{Reason: v1alpha1.ReasonTLSInvalid, Message: "Secret cert: it has no ca.crt"}}
@@ -142,10 +144,21 @@ func TestARotationMakesOneEventAndTroubleMakesAWarning(t *testing.T) {
 		now  metav1.Condition
 		kind string
 	}{
-		{nil, waiting, ""}, {&waiting, served, ""}, {&served, rotating, ""}, {&rotating, served, corev1.EventTypeNormal},
-		{&rotating, late, corev1.EventTypeWarning}, {&late, late, ""}, {&late, served, corev1.EventTypeNormal},
-		{&served, invalid, corev1.EventTypeWarning}, {&invalid, otherwise, corev1.EventTypeWarning}, {&invalid, invalid, ""}, {nil, invalid, corev1.EventTypeWarning},
-		{&served, expiring, corev1.EventTypeWarning}, {&expiring, sooner, ""}, {&expiring, served, corev1.EventTypeNormal}, {&served, served, ""},
+		{nil, waiting, ""},
+		{&waiting, served, ""},
+		{&served, rotating, ""},
+		{&rotating, served, corev1.EventTypeNormal},
+		{&rotating, late, corev1.EventTypeWarning},
+		{&late, late, ""},
+		{&late, served, corev1.EventTypeNormal},
+		{&served, invalid, corev1.EventTypeWarning},
+		{&invalid, otherwise, corev1.EventTypeWarning},
+		{&invalid, invalid, ""},
+		{nil, invalid, corev1.EventTypeWarning},
+		{&served, expiring, corev1.EventTypeWarning},
+		{&expiring, sooner, ""},
+		{&expiring, served, corev1.EventTypeNormal},
+		{&served, served, ""},
 	} {
 		kind, ok := noteworthy(c.was, c.now)
 		if !ok {
