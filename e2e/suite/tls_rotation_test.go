@@ -71,6 +71,36 @@ func TestCertificatesRotateUnderOpenConnections(t *testing.T) {
 	s.WaitFormed("c", 3, 1, encrypted...)
 }
 
+// L-05: an expired certificate is reported, the cluster is managed as before, and a
+// renewed one gets to the servers that still have the expired one.
+func TestAClusterWhoseCertificateExpiredIsManagedAndHealed(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t).Space(t, 3)
+	authority := harness.NewAuthority(t)
+	secret := s.TLSSecret("cert", authority, s.Names("c")...)
+	expiry := time.Now().Add(time.Minute)
+	secret.Data = s.ShortLived(authority, expiry, s.Names("c")...)
+	s.Create(secret)
+	c := s.Cluster("c", 1, 1)
+	c.Spec.TLS = &v1alpha1.TLS{SecretRef: "cert"}
+	s.Create(c)
+	s.WaitActive("c")
+	s.WaitFormed("c", 1, 1, encrypted...)
+	before := s.Pods("c")
+	s.Eventually("the certificate is said to have expired", time.Until(expiry)+rotatedWithin, func() error {
+		c := s.Get("c")
+		if got := harness.Condition(c, v1alpha1.ConditionTLSReady); got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonTLSExpired {
+			return fmt.Errorf("TLSReady is %s: %s: %s", got.Status, got.Reason, got.Message)
+		}
+		return harness.Settled(c) // Active, and every node answers the manager
+	})
+	secret.Data = s.TLSSecret("cert", authority, s.Names("c")...).Data
+	replace(t, s, secret)
+	waitServed(t, s, "the renewed certificate", secret)
+	wantSamePods(t, s, before)
+	s.WaitFormed("c", 1, 1, encrypted...)
+}
+
 // waitServed waits until every server itself says that it has the leaf, and until the
 // manager says so too.
 func waitServed(t *testing.T, s *harness.Space, what string, secret *corev1.Secret) {

@@ -98,10 +98,24 @@ func (r *Reach) TLSCopy(ctx context.Context, cluster *v1alpha1.ValkeyCluster) (c
 	}
 	material, err := objects.TLSMaterialOf(secret)
 	if err != nil {
-		return certs.Material{}, err
+		return certs.Material{}, &DamagedError{err}
 	}
-	return certs.ParseMaterial(material)
+	parsed, err := certs.ParseMaterial(material)
+	if err != nil {
+		return certs.Material{}, &DamagedError{fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, err)}
+	}
+	return parsed, nil
 }
+
+// DamagedError is a copy that somebody has changed, so that it can't be read.
+type DamagedError struct {
+	err error
+}
+
+func (e *DamagedError) Error() string { return e.err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *DamagedError) Unwrap() error { return e.err }
 
 // Trust is whom the manager believes when it dials a cluster: nobody in particular
 // on a plaintext cluster.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -57,6 +58,8 @@ type pass struct {
 	// have is the content of the manager's copy; copied is false while there is none.
 	have   certs.Material
 	copied bool
+	// damaged says what is wrong with a copy that somebody has changed.
+	damaged *reach.DamagedError
 	// withheld says why nodes are not given what the Secret holds.
 	withheld *settings.Problem
 	step     certs.Step
@@ -83,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	outran := false
-	if p.copied && !cluster.Spec.Paused {
+	if (p.copied || p.damaged != nil) && !cluster.Spec.Paused {
 		err := r.act(ctx, p)
 		if outran = apierrors.IsConflict(err); err != nil && !outran {
 			return ctrl.Result{}, err
@@ -113,6 +116,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) error {
 	switch {
 	case err == nil:
 		p.copied = true
+	case errors.As(err, &p.damaged):
 	case !errors.Is(err, reach.ErrNoCopy) && !errors.As(err, &conflict):
 		return err
 	}
@@ -122,6 +126,9 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) error {
 
 // act changes the copy when that is safe, and has the nodes load it.
 func (r *Reconciler) act(ctx context.Context, p *pass) error {
+	if p.damaged != nil {
+		return r.repair(ctx, p)
+	}
 	if p.wish.Invalid == nil {
 		if why := certs.Withheld(p.wish.Warnings, p.have, p.now); why != nil {
 			p.withheld = why
@@ -147,12 +154,9 @@ func (r *Reconciler) change(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	next := secret.DeepCopy()
-	next.Data = objects.TLSData(*p.step.Write, secret)
-	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("update Secret %s: %w", next.Name, err)
+	if err := r.write(ctx, secret, objects.TLSData(*p.step.Write, secret)); err != nil {
+		return err
 	}
-	r.Reach.Wrote(next)
 	log.FromContext(ctx).Info("copy of the TLS Secret changed", "stage", p.step.Stage, "leaf", shortHash(p.wish.Material.Leaf.Fingerprint))
 	p.have, err = certs.ParseMaterial(*p.step.Write)
 	return err
@@ -174,8 +178,31 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 			return nil
 		}
 	}
+	return r.write(ctx, secret, want)
+}
+
+// repair writes a copy anew that somebody has changed. With nodes that have other
+// material than the Secret holds, nobody knows any more what the next step is.
+func (r *Reconciler) repair(ctx context.Context, p *pass) error {
+	if p.wish.Invalid != nil || len(notLoaded(p.loaded(), p.wish.Material.Loaded())) > 0 {
+		return nil
+	}
+	secret, err := r.Reach.Secret(ctx, p.cluster.Namespace, objects.TLSSecretName(p.cluster.Name))
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := r.write(ctx, secret, objects.TLSSecret(p.cluster, p.wish.Material.TLSMaterial).Data); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("copy of the TLS Secret repaired", "was", p.damaged.Error())
+	p.have, p.copied, p.damaged = p.wish.Material, true, nil
+	return nil
+}
+
+// write changes the copy, unless it is another than the one that was read.
+func (r *Reconciler) write(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
 	next := secret.DeepCopy()
-	next.Data = want
+	next.Data = data
 	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("update Secret %s: %w", next.Name, err)
 	}
@@ -200,12 +227,18 @@ func (p *pass) missing() bool {
 	if !p.copied || p.step.Stage != "" {
 		return true
 	}
-	for _, have := range p.loaded() {
-		if have != p.have.Loaded() {
-			return true
+	return len(notLoaded(p.loaded(), p.have.Loaded())) > 0
+}
+
+// notLoaded are the nodes that have something else.
+func notLoaded(nodes map[string]certs.Loaded, want certs.Loaded) []string {
+	var out []string
+	for name, has := range nodes {
+		if has != want {
+			out = append(out, name)
 		}
 	}
-	return false
+	return out
 }
 
 func shortHash(fingerprint string) string { return fingerprint[:min(16, len(fingerprint))] }

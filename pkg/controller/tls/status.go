@@ -79,6 +79,9 @@ func (p *pass) condition(before *metav1.Condition) metav1.Condition {
 	if p.wish.Invalid != nil {
 		return is(metav1.ConditionFalse, p.wish.Invalid.Reason, p.wish.Invalid.Message)
 	}
+	if p.damaged != nil {
+		return is(metav1.ConditionFalse, v1alpha1.ReasonTLSNotServed, p.damaged.Error())
+	}
 	if p.withheld != nil {
 		return is(metav1.ConditionFalse, p.withheld.Reason, p.withheld.Message)
 	}
@@ -106,6 +109,10 @@ func (p *pass) rotating(before *metav1.Condition, served int, lacking []string) 
 	parts := []string{fmt.Sprintf("%d of %d nodes serve the certificate of Secret %s", served, served+len(lacking), p.cluster.Spec.TLS.SecretRef)}
 	if p.step.Stage != "" {
 		parts = append(parts, p.step.Stage)
+	}
+	if p.cluster.Spec.Paused {
+		c.Message = strings.Join(append(parts, "spec.paused is true: the manager reports, but changes nothing"), "; ")
+		return c
 	}
 	late := before != nil && before.Status == metav1.ConditionFalse && p.now.Sub(before.LastTransitionTime.Time) > overdue &&
 		(before.Reason == v1alpha1.ReasonTLSRotating || before.Reason == v1alpha1.ReasonTLSNotServed)
