@@ -37,6 +37,7 @@ var (
 	clusterMeet     = newVerb("cluster|meet")
 	clusterForget   = newVerb("cluster|forget")
 	clusterAddSlots = newVerb("cluster|addslotsrange")
+	clusterDelSlots = newVerb("cluster|delslotsrange")
 	clusterSetEpoch = newVerb("cluster|set-config-epoch")
 	clusterBump     = newVerb("cluster|bumpepoch")
 	clusterFollow   = newVerb("cluster|replicate")

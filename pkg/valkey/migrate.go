@@ -2,7 +2,6 @@ package valkey
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
@@ -36,9 +35,7 @@ func exportWords(exports []Export) []string {
 			continue
 		}
 		words = append(words, "SLOTSRANGE")
-		for _, r := range e.Slots.Ranges() {
-			words = append(words, strconv.Itoa(int(r.Start)), strconv.Itoa(int(r.End)))
-		}
+		words = append(words, bounds(e.Slots)...)
 		words = append(words, "NODE", e.TargetID)
 	}
 	return words

@@ -76,6 +76,9 @@ type Node interface {
 	BumpEpoch(ctx context.Context) error
 	// AddSlots assigns unassigned slots to the node.
 	AddSlots(ctx context.Context, set slots.Set) error
+	// DeleteSlots makes the node take slots, which it knows to have an owner, for
+	// unassigned.
+	DeleteSlots(ctx context.Context, set slots.Set) error
 	// Meet introduces the node to the one at a pod IP.
 	Meet(ctx context.Context, ip string) error
 	// Replicate makes the node a replica of the primary with an ID.

@@ -90,11 +90,24 @@ func (c *connection) AddSlots(ctx context.Context, set slots.Set) error {
 	if set.Empty() {
 		return nil
 	}
-	var bounds []string
-	for _, r := range set.Ranges() {
-		bounds = append(bounds, strconv.Itoa(int(r.Start)), strconv.Itoa(int(r.End)))
+	return c.order(ctx, clusterAddSlots.with(bounds(set)...))
+}
+
+// DeleteSlots implements Node.
+func (c *connection) DeleteSlots(ctx context.Context, set slots.Set) error {
+	if set.Empty() {
+		return nil
 	}
-	return c.order(ctx, clusterAddSlots.with(bounds...))
+	return c.order(ctx, clusterDelSlots.with(bounds(set)...))
+}
+
+// bounds writes first and last slot of each range.
+func bounds(set slots.Set) []string {
+	var words []string
+	for _, r := range set.Ranges() {
+		words = append(words, strconv.Itoa(int(r.Start)), strconv.Itoa(int(r.End)))
+	}
+	return words
 }
 
 // Meet implements Node. The address is written without brackets, as the server
