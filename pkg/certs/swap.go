@@ -100,7 +100,8 @@ func (m Material) sameAnchors(next Material) bool {
 type Step struct {
 	// Write is the next content of the manager's copy; nil to leave it.
 	Write *objects.TLSMaterial
-	// Stage says what is being done, empty when the copy holds what is wished.
+	// Stage says what is written, or what is waited for; empty when the copy holds what
+	// is wished.
 	Stage string
 	// Waiting names the nodes that have to load the copy as it is before it may
 	// change, sorted.
@@ -120,33 +121,34 @@ func NextStep(wish, have Material, nodes map[string]Loaded) Step {
 		return Step{}
 	}
 	if !have.trusts(have) {
-		return Step{Write: &wish.TLSMaterial, Stage: "nodes get the first certificate that they accept from each other"}
+		return Step{Write: &wish.TLSMaterial, Stage: "a certificate that nodes accept from each other"}
 	}
 	if wish.trusts(wish) && wish.includes(have) && have.sameAnchors(wish) {
-		return Step{Write: &wish.TLSMaterial, Stage: "nodes get the new certificate"}
+		return Step{Write: &wish.TLSMaterial, Stage: "another certificate of a CA that every node trusts"}
 	}
-	behind := notAt(nodes, have.Loaded(), wish.Loaded())
-	mutual := wish.trusts(wish) && wish.trusts(have) && have.trusts(wish)
-	switch both := bundle(have, wish); {
+	switch mutual := wish.trusts(wish) && wish.trusts(have) && have.trusts(wish); {
 	case mutual:
-		return after(behind, wish.TLSMaterial, "nodes drop the CA that is not in use any more")
+		return have.onceLoaded(wish, notAt(nodes, have.Loaded(), wish.Loaded()), wish.TLSMaterial, "what the Secret holds")
 	case !have.includes(wish):
 		next := have.TLSMaterial
-		next.CA = both
-		return Step{Write: &next, Stage: "step 1 of 3 to another CA: nodes trust both CAs"}
+		next.CA = bundle(have, wish)
+		return Step{Write: &next, Stage: "both CAs, with the certificate in use"}
 	default:
 		next := wish.TLSMaterial
 		next.CA = have.CA
-		return after(notAt(nodes, have.Loaded()), next, "step 2 of 3 to another CA: nodes get the new certificate")
+		return have.onceLoaded(wish, notAt(nodes, have.Loaded()), next, "the new certificate, with both CAs")
 	}
 }
 
-// after writes when no node is behind.
-func after(behind []string, next objects.TLSMaterial, stage string) Step {
-	if len(behind) > 0 {
-		return Step{Stage: stage, Waiting: behind}
+// onceLoaded writes when no node is behind.
+func (m Material) onceLoaded(wish Material, behind []string, next objects.TLSMaterial, stage string) Step {
+	switch {
+	case len(behind) == 0:
+		return Step{Write: &next, Stage: stage}
+	case m.Leaf.Fingerprint != wish.Leaf.Fingerprint:
+		return Step{Waiting: behind, Stage: "another CA, step 1: every node has to trust both CAs before one gets the new certificate"}
 	}
-	return Step{Write: &next, Stage: stage}
+	return Step{Waiting: behind, Stage: "another CA, step 2: every node has to serve the new certificate before the old CA goes"}
 }
 
 // notAt names the nodes that have none of some states.

@@ -107,7 +107,10 @@ func (p *pass) condition(before *metav1.Condition) metav1.Condition {
 func (p *pass) rotating(before *metav1.Condition, served int, lacking []string) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionTLSReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTLSRotating}
 	parts := []string{fmt.Sprintf("%d of %d nodes serve the certificate of Secret %s", served, served+len(lacking), p.cluster.Spec.TLS.SecretRef)}
-	if p.step.Stage != "" {
+	switch {
+	case p.step.Write != nil:
+		parts = append(parts, "next: "+p.step.Stage)
+	case p.step.Stage != "":
 		parts = append(parts, p.step.Stage)
 	}
 	if p.cluster.Spec.Paused {
