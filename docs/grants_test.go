@@ -13,11 +13,12 @@ import (
 
 var password = regexp.MustCompile(` resetpass(?: #[0-9a-f]{64})+`)
 
-// systemUsers are the lines of a users.acl that are for the manager's own users.
+// systemUsers are the lines of a users.acl that are for the manager's own users. The
+// marker, which has no rights, is none.
 func systemUsers(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "user _momento_") {
+		if strings.HasPrefix(line, "user _momento_") && !strings.HasPrefix(line, "user _momento_rev_") {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}

@@ -18,8 +18,11 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/acl"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/cluster"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/node"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/tls"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/version"
 )
@@ -73,12 +76,20 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the manager: %w", err)
 	}
-	pool := valkey.NewPool(valkey.NewDialer())
+	dialer := valkey.NewDialer()
+	pool := valkey.NewPool(dialer)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
-	if err := cluster.SetupWithManager(mgr, cluster.Options{ClusterDomain: o.clusterDomain, Dialer: pool}); err != nil {
+	to := &reach.Reach{Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Dialer: pool, ClusterDomain: o.clusterDomain}
+	if err := cluster.SetupWithManager(mgr, to); err != nil {
 		return nil, fmt.Errorf("set up the cluster controller: %w", err)
+	}
+	if err := tls.SetupWithManager(mgr, to, dialer); err != nil {
+		return nil, fmt.Errorf("set up the tls controller: %w", err)
+	}
+	if err := acl.SetupWithManager(mgr, to); err != nil {
+		return nil, fmt.Errorf("set up the acl controller: %w", err)
 	}
 	if err := node.SetupWithManager(mgr, node.Options{
 		ClusterDomain: o.clusterDomain, DefaultZoneSpread: o.defaultZoneSpread, PlatformIDs: o.platformIDs,

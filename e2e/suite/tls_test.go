@@ -41,12 +41,11 @@ spec:
 	if r := s.RunKubectl(t.Context(), manifest, "apply", "-f", "-"); r.Code != 0 {
 		t.Fatal(r)
 	}
-	c := s.WaitActive("my-cluster")
+	s.WaitActive("my-cluster")
 	servers := s.WaitFormed("my-cluster", 3, 1, encrypted...)
-	if got := harness.Condition(c, v1alpha1.ConditionTLSReady); got.Status != metav1.ConditionTrue {
-		t.Errorf("TLSReady is %s: %s: %s", got.Status, got.Reason, got.Message)
-	}
-	if c.Status.TLS == nil || c.Status.TLS.NotAfter == nil || len(c.Status.TLS.Fingerprint) != 64 {
+	s.WaitCondition("my-cluster", v1alpha1.ConditionTLSReady, metav1.ConditionTrue, v1alpha1.ReasonTLSServed)
+	c := s.Get("my-cluster")
+	if c.Status.TLS == nil || c.Status.TLS.NotAfter == nil || len(c.Status.TLS.Fingerprint) != 64 || len(c.Status.TLS.Nodes) != 6 {
 		t.Errorf("status.tls is %+v", c.Status.TLS)
 	}
 	for _, m := range servers[0].Members {

@@ -35,7 +35,8 @@ type Input struct {
 	OperatorHashes, ReplicationHashes []string
 }
 
-// Render writes users.acl: one line a user, sorted by name, the manager's own last.
+// Render writes users.acl: one line a user, sorted by name, the manager's own last,
+// and after them the marker by which InForce knows the file.
 // Equal input gives equal text. With a problem there is no text: a file that
 // misses a user would lock clients out, and a line that the server can't read would
 // stop every new pod at its start.
@@ -71,7 +72,8 @@ func Render(in Input) (string, []settings.Problem) {
 	if len(problems) > 0 {
 		return "", problems
 	}
-	return strings.Join(lines, "\n") + "\n", nil
+	body := strings.Join(lines, "\n") + "\n"
+	return body + marker(body), nil
 }
 
 // userPrefix is a line up to its rules. Every user starts from nothing, whatever

@@ -171,6 +171,21 @@ func TestKeysAndChannelsAreGrantedOnlyWhereNamed(t *testing.T) {
 	}
 }
 
+// The server refuses a file with another pattern after the one for everything.
+func TestAPatternForEverythingStandsAlone(t *testing.T) {
+	p := permission("nothing", key("a:*", v1alpha1.KeyRead), key("*", v1alpha1.KeyReadWrite), key("b", v1alpha1.KeyWrite))
+	p.Channels = []v1alpha1.ChannelPattern{"*", "news"}
+	want := "on resetpass #" + Hash("app") + " resetkeys ~* resetchannels &* -@all"
+	if got := line(t, render(t, input(binding("app", p))), "app"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p = permission("nothing", key("*", v1alpha1.KeyRead), key("b", v1alpha1.KeyWrite))
+	want = "on resetpass #" + Hash("app") + " resetkeys %R~* %W~b resetchannels -@all"
+	if got := line(t, render(t, input(binding("app", p))), "app"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A-03 and the kind of it: no pattern may be empty or end its word.
 func TestPatternsThatAFileCannotHoldAreRefused(t *testing.T) {
 	for pattern, refusedIn := range map[string][2]bool{ // as first and as second permission
@@ -310,6 +325,10 @@ func FuzzRender(f *testing.F) {
 			users = users[1:]
 		}
 		lines := strings.Split(strings.TrimSuffix(file, "\n"), "\n")
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "user "+markerUser) || !strings.HasSuffix(last, " off resetkeys resetchannels -@all") {
+			t.Errorf("the marker is %q", last)
+		}
+		lines = lines[:len(lines)-1]
 		if len(lines) != len(users) {
 			t.Fatalf("%d lines for %d users:\n%s", len(lines), len(users), file)
 		}

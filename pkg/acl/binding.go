@@ -99,11 +99,13 @@ func (in Input) permission(username string, index int, p v1alpha1.Permission) ([
 		}
 		rules = append(rules, prefix+key.Pattern)
 	}
-	rules = append(rules, "resetchannels")
+	rules = onlyEverything(rules, "~*")
+	channels := []string{"resetchannels"}
 	for _, channel := range p.Channels {
 		check(string(channel))
-		rules = append(rules, "&"+string(channel))
+		channels = append(channels, "&"+string(channel))
 	}
+	rules = append(rules, onlyEverything(channels, "&*")...)
 	role, ok := in.Roles[p.RoleRef]
 	if !ok {
 		return nil, append(problems, settings.Problem{Reason: v1alpha1.ReasonRoleNotFound, Message: fmt.Sprintf(
@@ -111,6 +113,15 @@ func (in Input) permission(username string, index int, p v1alpha1.Permission) ([
 	}
 	commands, found := roleRules(p.RoleRef, role.Spec)
 	return append(rules, commands...), append(problems, found...)
+}
+
+// onlyEverything leaves the pattern for everything alone, where it is among others:
+// the server refuses a file with a pattern after it. The first rule resets.
+func onlyEverything(rules []string, everything string) []string {
+	if slices.Contains(rules, everything) {
+		return []string{rules[0], everything}
+	}
+	return rules
 }
 
 // keyPrefixes never stand alone: a prefix without a pattern crashed servers.

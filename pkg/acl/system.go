@@ -21,10 +21,10 @@ const (
 // names in roles before a file is published.
 var operatorCommands = []string{
 	"ping", "info", "config|get", "config|set", "acl|load", "acl|list", "acl|cat", "command|info",
-	"cluster|myid", "cluster|nodes", "cluster|info", "cluster|shards", "cluster|slots", "cluster|links",
+	"cluster|myid", "cluster|nodes", "cluster|info",
 	"cluster|meet", "cluster|forget", "cluster|addslotsrange", "cluster|delslotsrange",
 	"cluster|replicate", "cluster|failover", "cluster|bumpepoch", "cluster|set-config-epoch",
-	"cluster|migrateslots", "cluster|getslotmigrations", "cluster|cancelslotmigrations", "cluster|countkeysinslot",
+	"cluster|migrateslots", "cluster|getslotmigrations",
 }
 
 // OperatorCommands lists what OperatorUser may run, as ACL rules name it. Logging

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +41,10 @@ func contentHash(content []byte) string {
 	return hex.EncodeToString(sum[:])[:contentDigits]
 }
 
+// TLSCurrentFile is the key of the copy that names the three files that belong
+// together, one a line: CA, certificate, key.
+const TLSCurrentFile = "current"
+
 // TLSSecret is the manager's checked copy of the TLS Secret. Its type is Opaque,
 // because kubernetes.io/tls fixes the names of the files.
 func TLSSecret(cluster *v1alpha1.ValkeyCluster, material TLSMaterial) *corev1.Secret {
@@ -51,6 +54,7 @@ func TLSSecret(cluster *v1alpha1.ValkeyCluster, material TLSMaterial) *corev1.Se
 		ObjectMeta: clusterMeta(cluster, TLSSecretName(cluster.Name), Labels(cluster.Name)),
 		Type:       corev1.SecretTypeOpaque,
 		Data: map[string][]byte{
+			TLSCurrentFile:    []byte(files.CA + "\n" + files.Certificate + "\n" + files.Key + "\n"),
 			files.CA:          material.CA,
 			files.Certificate: material.Certificate,
 			files.Key:         material.Key,
@@ -58,30 +62,52 @@ func TLSSecret(cluster *v1alpha1.ValkeyCluster, material TLSMaterial) *corev1.Se
 	}
 }
 
-// TLSFilesOf finds the files in the manager's copy. It fails unless there is one
-// of each.
+// TLSData is the content of a copy that replaces another: the new files, and beside
+// them the current ones of the copy before. A pod whose valkey.conf was rendered a
+// moment ago names those, and would not start without them.
+func TLSData(material TLSMaterial, before *corev1.Secret) map[string][]byte {
+	data := TLSSecret(&v1alpha1.ValkeyCluster{}, material).Data
+	files, err := TLSFilesOf(before)
+	if err != nil {
+		return data
+	}
+	for _, name := range files.names() {
+		if _, taken := data[name]; !taken {
+			data[name] = before.Data[name]
+		}
+	}
+	return data
+}
+
+func (f TLSFiles) names() []string { return []string{f.CA, f.Certificate, f.Key} }
+
+// TLSFilesOf finds the current files in the manager's copy. It fails unless all
+// three are there.
 func TLSFilesOf(secret *corev1.Secret) (TLSFiles, error) {
-	var files TLSFiles
-	for _, want := range []struct {
-		name           *string
-		prefix, suffix string
-	}{
-		{&files.CA, "ca-", ".crt"},
-		{&files.Certificate, "tls-", ".crt"},
-		{&files.Key, "tls-", ".key"},
-	} {
-		var found []string
-		for name := range secret.Data {
-			if strings.HasPrefix(name, want.prefix) && strings.HasSuffix(name, want.suffix) {
-				found = append(found, name)
-			}
+	lines := strings.Fields(string(secret.Data[TLSCurrentFile]))
+	if len(lines) != 3 {
+		return TLSFiles{}, fmt.Errorf("secret %s/%s does not name its three files under %s: delete it, and it is made again",
+			secret.Namespace, secret.Name, TLSCurrentFile)
+	}
+	files := TLSFiles{CA: lines[0], Certificate: lines[1], Key: lines[2]}
+	for _, name := range files.names() {
+		if len(secret.Data[name]) == 0 {
+			return TLSFiles{}, fmt.Errorf("secret %s/%s lacks its file %s: delete it, and it is made again", secret.Namespace, secret.Name, name)
 		}
-		if len(found) != 1 {
-			slices.Sort(found)
-			return TLSFiles{}, fmt.Errorf("secret %s/%s holds %d files %s*%s, want one: %v",
-				secret.Namespace, secret.Name, len(found), want.prefix, want.suffix, found)
-		}
-		*want.name = found[0]
 	}
 	return files, nil
+}
+
+// TLSMaterialOf reads the current material of the manager's copy. It fails when a
+// file holds something else than its name says.
+func TLSMaterialOf(secret *corev1.Secret) (TLSMaterial, error) {
+	files, err := TLSFilesOf(secret)
+	if err != nil {
+		return TLSMaterial{}, err
+	}
+	material := TLSMaterial{CA: secret.Data[files.CA], Certificate: secret.Data[files.Certificate], Key: secret.Data[files.Key]}
+	if material.Files() != files {
+		return TLSMaterial{}, fmt.Errorf("secret %s/%s was changed by hand: delete it, and it is made again", secret.Namespace, secret.Name)
+	}
+	return material, nil
 }

@@ -29,6 +29,8 @@ var (
 	configGet       = newVerb("config|get")
 	aclLoad         = newVerb("acl|load")
 	aclList         = newVerb("acl|list")
+	aclCat          = newVerb("acl|cat")
+	commandInfo     = newVerb("command|info")
 	clusterMyID     = newVerb("cluster|myid")
 	clusterNodes    = newVerb("cluster|nodes")
 	clusterInfo     = newVerb("cluster|info")

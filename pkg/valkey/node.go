@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/acl"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
@@ -22,6 +23,10 @@ type Target struct {
 	// TLS, if set, encrypts and verifies. ServerName defaults to the host of
 	// Address.
 	TLS *tls.Config
+	// KnownLeaves are fingerprints of certificates (SHA-256 in lower-case hex) that the
+	// server may present although they have expired. Chain and name are verified all
+	// the same, at a time at which the certificate was valid.
+	KnownLeaves []string
 }
 
 // Credentials log in. They print as a placeholder.
@@ -91,6 +96,8 @@ type Node interface {
 	ACLLoad(ctx context.Context) error
 	// ACLList returns the users in force, one line each.
 	ACLList(ctx context.Context) ([]string, error)
+	// Vocabulary asks which categories there are and which of some commands exist.
+	Vocabulary(ctx context.Context, commands []string) (acl.Vocabulary, error)
 	// MigrateSlots queues the export of slots to other primaries; that it succeeds
 	// means only that they are queued.
 	MigrateSlots(ctx context.Context, exports ...Export) error

@@ -23,6 +23,8 @@ const operatorPass = "operator-password"
 type server struct {
 	ip      string
 	process *os.Process
+	// users is the server's ACL file.
+	users string
 }
 
 // valkeyServer finds the server binary among those of the API-server tier, or on
@@ -58,6 +60,7 @@ func startServer(t *testing.T, n int) *server {
 	dir := t.TempDir()
 	s := &server{ip: loopback(n)}
 	users := filepath.Join(dir, "users.acl")
+	s.users = users
 	grants := "+" + strings.Join(acl.OperatorCommands(), " +")
 	rules := fmt.Sprintf("user default off resetpass resetkeys resetchannels -@all\nuser %s on >%s resetkeys resetchannels -@all %s\n"+
 		"user reader on >reader resetkeys -@all +acl|log +info\nuser repl on nopass resetkeys -@all +psync +replconf +ping\n", acl.OperatorUser, operatorPass, grants)

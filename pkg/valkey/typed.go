@@ -9,6 +9,7 @@ import (
 
 	valkeygo "github.com/valkey-io/valkey-go"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/acl"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
@@ -176,6 +177,43 @@ func (c *connection) ACLList(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return answers[0].AsStrSlice()
+}
+
+// subcommandsField is the place of the subcommands in an entry of COMMAND INFO.
+const subcommandsField = 9
+
+// Vocabulary implements Node.
+func (c *connection) Vocabulary(ctx context.Context, commands []string) (acl.Vocabulary, error) {
+	requests := []request{aclCat.with()}
+	if len(commands) > 0 {
+		// Without names it would answer with every command that there is.
+		requests = append(requests, commandInfo.with(commands...))
+	}
+	answers, err := c.read(ctx, requests...)
+	if err != nil {
+		return acl.Vocabulary{}, err
+	}
+	v := acl.Vocabulary{Commands: map[string]bool{}}
+	if v.Categories, err = answers[0].AsStrSlice(); err != nil || len(commands) == 0 {
+		return v, err
+	}
+	entries, err := answers[1].ToArray()
+	if err != nil {
+		return acl.Vocabulary{}, err
+	}
+	for i, entry := range entries {
+		fields, err := entry.ToArray()
+		if err != nil || len(fields) == 0 || i >= len(commands) {
+			continue // nil: the server knows no such command
+		}
+		subcommands := false
+		if len(fields) > subcommandsField {
+			list, err := fields[subcommandsField].ToArray()
+			subcommands = err == nil && len(list) > 0
+		}
+		v.Commands[commands[i]] = subcommands
+	}
+	return v, nil
 }
 
 // order sends a command that changes something, once.

@@ -57,16 +57,22 @@ func (s *Space) TLSSecret(name string, a *Authority, names ...string) *corev1.Se
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name},
 		Type:       corev1.SecretTypeTLS,
-		Data:       a.issue(s.t, names),
+		Data:       a.issue(s.t, names, time.Now().Add(90*24*time.Hour)),
 	}
 }
 
-func (a *Authority) issue(t testing.TB, names []string) map[string][]byte {
+// ShortLived returns data of a TLS Secret whose leaf expires soon.
+func (s *Space) ShortLived(a *Authority, until time.Time, names ...string) map[string][]byte {
+	s.t.Helper()
+	return a.issue(s.t, names, until)
+}
+
+func (a *Authority) issue(t testing.TB, names []string, until time.Time) map[string][]byte {
 	t.Helper()
 	key := newKey(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: names[0]},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour), DNSNames: names,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: until, DNSNames: names,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)

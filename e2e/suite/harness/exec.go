@@ -18,7 +18,7 @@ import (
 )
 
 // execTimeout bounds one command in a pod.
-const execTimeout = 2 * time.Minute
+const execTimeout = 10 * time.Minute
 
 // Exec runs a command in a pod's only container, as kubectl exec does, and returns
 // its standard output.

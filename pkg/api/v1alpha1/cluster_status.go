@@ -133,6 +133,10 @@ type TLSStatus struct {
 	// +optional
 	// +listType=atomic
 	Nodes []string `json:"nodes,omitempty"`
+	// Warnings about the Secret that keep nobody from using it.
+	// +optional
+	// +listType=atomic
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // ExternalEndpoint is how one shard is reached from outside Kubernetes.

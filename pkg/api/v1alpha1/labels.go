@@ -19,9 +19,10 @@ const (
 	// LabelExternal on a pod lets it receive traffic of its external port.
 	LabelExternal = Group + "/external"
 
-	// AnnotationRefresh on a pod is touched to make the kubelet refresh the
-	// pod's mounted files at once.
-	AnnotationRefresh = Group + "/refresh"
+	// AnnotationRefreshTLS and AnnotationRefreshACL on a pod are touched to make the
+	// kubelet refresh the pod's mounted files at once.
+	AnnotationRefreshTLS = Group + "/refresh-tls"
+	AnnotationRefreshACL = Group + "/refresh-acl"
 	// AnnotationRequestPrefix starts the annotations by which the plugin asks
 	// for an operation: <prefix><verb> = "<id> <args>".
 	AnnotationRequestPrefix = Group + "/request-"

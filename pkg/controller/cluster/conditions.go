@@ -23,11 +23,6 @@ func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome)
 		c.ObservedGeneration = o.cluster.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
-	if o.cluster.Spec.TLS != nil {
-		c := o.tls.condition()
-		c.ObservedGeneration = o.cluster.Generation
-		meta.SetStatusCondition(&s.Conditions, c)
-	}
 }
 
 func condition(kind string, status bool, reason, message string) metav1.Condition {
@@ -217,9 +212,9 @@ func noteworthy(was *metav1.Condition, now metav1.Condition) (string, bool) {
 	switch now.Type {
 	case v1alpha1.ConditionDataLoss:
 		return corev1.EventTypeWarning, now.Status == metav1.ConditionTrue
-	case v1alpha1.ConditionConfigResolved, v1alpha1.ConditionTLSReady:
-		if now.Status == metav1.ConditionFalse || now.Reason == v1alpha1.ReasonTLSExpiring {
-			return corev1.EventTypeWarning, was == nil || was.Reason != now.Reason || was.Status != now.Status || now.Status == metav1.ConditionFalse
+	case v1alpha1.ConditionConfigResolved:
+		if now.Status == metav1.ConditionFalse {
+			return corev1.EventTypeWarning, true
 		}
 		return corev1.EventTypeNormal, was != nil && was.Status == metav1.ConditionFalse
 	case v1alpha1.ConditionDegraded:

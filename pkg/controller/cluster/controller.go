@@ -21,18 +21,10 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
-
-// Options are the manager's settings that concern clusters.
-type Options struct {
-	// ClusterDomain is the DNS domain of the Kubernetes cluster.
-	ClusterDomain string
-	// Dialer connects to servers.
-	Dialer valkey.Dialer
-}
 
 // Reconciler reconciles ValkeyClusters.
 type Reconciler struct {
@@ -45,14 +37,14 @@ type Reconciler struct {
 	Live client.Reader
 	// Recorder publishes events.
 	Recorder events.EventRecorder
-	Options  Options
+	// Reach leads to the servers.
+	Reach *reach.Reach
 
 	pace      *pace
 	holds     *holds
 	stalls    *stalls
 	moments   *moments
 	immutable *immutable
-	creds     *credentialCache
 }
 
 // Reconcile brings one cluster one batch of actions nearer to what it shall be.
@@ -64,6 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.holds.forget(req.NamespacedName)
 			r.stalls.forget(req.NamespacedName)
 			r.moments.forget(req.NamespacedName)
+			r.Reach.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read cluster: %w", err)
@@ -231,7 +224,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, actions []plan.Act
 }
 
 func (r *Reconciler) event(o *observation, kind, reason, format string, args ...any) {
-	r.Recorder.Eventf(o.cluster, nil, kind, reason, "Reconcile", "%s", note(fmt.Sprintf(format, args...)))
+	r.Recorder.Eventf(o.cluster, nil, kind, reason, "Reconcile", "%s", reach.Note(fmt.Sprintf(format, args...)))
 }
 
 func (r *Reconciler) normal(o *observation, reason, format string, args ...any) {

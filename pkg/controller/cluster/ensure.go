@@ -17,15 +17,12 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/acl"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 )
 
 // conflictError is an object that has a name the cluster needs and that is not
 // the cluster's: it is never overwritten.
-type conflictError struct {
-	message string
-}
-
-func (e *conflictError) Error() string { return e.message }
+type conflictError = reach.ConflictError
 
 // ensure makes the objects that all nodes share. Each is compared field by field
 // with what the manager sets, so that defaults of the API server and what others
@@ -114,14 +111,7 @@ func (r *Reconciler) create(ctx context.Context, o *observation, obj client.Obje
 
 // owned returns an error that says whose an object is if it is not the cluster's.
 func owned(cluster *v1alpha1.ValkeyCluster, obj client.Object) error {
-	if metav1.IsControlledBy(obj, cluster) {
-		return nil
-	}
-	kind := objects.KindOf(obj)
-	if owner := metav1.GetControllerOf(obj); owner != nil && owner.Kind == "ValkeyCluster" && owner.Name == cluster.Name {
-		return &conflictError{fmt.Sprintf("%s %s still belongs to a former cluster of this name; waiting until it is deleted", kind, obj.GetName())}
-	}
-	return &conflictError{fmt.Sprintf("%s %s exists and does not belong to this cluster; delete or rename it, or choose another cluster name", kind, obj.GetName())}
+	return reach.Owned(cluster, obj)
 }
 
 func (r *Reconciler) ensureService(ctx context.Context, o *observation) error {
@@ -161,13 +151,13 @@ func samePorts(a, b []corev1.ServicePort) bool {
 // the manager and to each other.
 func (r *Reconciler) ensureAuth(ctx context.Context, o *observation) error {
 	name := objects.AuthSecretName(o.cluster.Name)
-	live := secretMetadata(o.cluster.Namespace, name)
+	live := reach.SecretMetadata(o.cluster.Namespace, name)
 	found, err := r.existing(ctx, o, live)
 	if err != nil || found {
 		return err
 	}
 	if len(o.nodes) > 0 {
-		_, err := r.auth(ctx, o.cluster)
+		_, err := r.Reach.Passwords(ctx, o.cluster)
 		return err
 	}
 	passwords, err := objects.NewPasswords(rand.Reader)
@@ -177,32 +167,20 @@ func (r *Reconciler) ensureAuth(ctx context.Context, o *observation) error {
 	return r.create(ctx, o, objects.AuthSecret(o.cluster, passwords))
 }
 
-// ensureACL publishes the users. A file with a problem is never published: the
-// one in force goes on to be used, also by new pods.
+// ensureACL publishes the first users, which pods need to start. A file with a
+// problem is never published. From then on the acl controller changes it.
 func (r *Reconciler) ensureACL(ctx context.Context, o *observation) error {
-	if len(o.config.aclProblems) > 0 {
-		return nil
-	}
-	auth, err := r.auth(ctx, o.cluster)
-	if err != nil {
-		return err
-	}
-	file, _ := acl.Render(o.config.aclInput(o.cluster, auth))
-	want := objects.ACLConfigMap(o.cluster, file)
-	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: want.Namespace, Name: want.Name}}
+	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: objects.ACLConfigMapName(o.cluster.Name)}}
 	found, err := r.existing(ctx, o, live)
+	if err != nil || found || len(o.config.aclProblems) > 0 {
+		return err
+	}
+	passwords, err := r.Reach.Passwords(ctx, o.cluster)
 	if err != nil {
 		return err
 	}
-	if !found {
-		return r.create(ctx, o, want)
-	}
-	if maps.Equal(live.Data, want.Data) {
-		return nil
-	}
-	patch := client.MergeFrom(live.DeepCopy())
-	live.Data = want.Data
-	return r.Client.Patch(ctx, live, patch)
+	file, _ := acl.Render(reach.ACLInput(o.config.ACL, o.config.roles, o.cluster, passwords))
+	return r.create(ctx, o, objects.ACLConfigMap(o.cluster, file))
 }
 
 // ensureBudgets keeps a disruption budget for each shard that has replicas, and

@@ -41,19 +41,15 @@ func (r *Reconciler) execute(ctx context.Context, o *observation, a plan.Action)
 
 // command sends an action's command to its node.
 func (r *Reconciler) command(ctx context.Context, o *observation, a plan.Action) error {
-	credentials, err := r.operatorCredentials(ctx, o.cluster)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	node, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, a.Node), credentials)
+	node, err := r.dial(ctx, o, a.Node)
 	if err != nil {
 		return err
 	}
 	defer node.Close()
 	if a.Kind == plan.MoveSlots {
-		target, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, a.Target), credentials)
+		target, err := r.dial(ctx, o, a.Target)
 		if err != nil {
 			return err
 		}

@@ -112,13 +112,9 @@ func (r *Reconciler) applySettings(ctx context.Context, o *observation) []settin
 
 // applyTo changes the settings of one server and records those that took.
 func (r *Reconciler) applyTo(ctx context.Context, o *observation, n *v1alpha1.ValkeyNode, live map[string]v1alpha1.SettingValue) ([]settings.Problem, error) {
-	credentials, err := r.operatorCredentials(ctx, o.cluster)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	conn, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, n.Name), credentials)
+	conn, err := r.dial(ctx, o, n.Name)
 	if err != nil {
 		return nil, err
 	}

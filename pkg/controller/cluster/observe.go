@@ -2,10 +2,8 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,10 +16,10 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
 
 // observation is everything that one pass knows of a cluster.
@@ -29,7 +27,7 @@ type observation struct {
 	cluster  *v1alpha1.ValkeyCluster
 	now      time.Time
 	config   configuration
-	tls      tlsMaterial
+	tls      tlsState
 	nodes    []v1alpha1.ValkeyNode // of this cluster, by name
 	pods     map[string]*corev1.Pod
 	replies  map[string]topology.Reply
@@ -62,7 +60,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	if o.config, err = r.resolve(ctx, cluster); err != nil {
 		return nil, err
 	}
-	if o.tls, err = r.checkTLS(ctx, cluster, o.now); err != nil {
+	if o.tls, err = r.checkTLS(ctx, o); err != nil {
 		return nil, err
 	}
 	if o.nodes, o.pods, err = listNodes(ctx, reader, cluster); err != nil {
@@ -137,17 +135,13 @@ func (r *Reconciler) ask(ctx context.Context, o *observation) {
 	if len(names) == 0 {
 		return
 	}
-	credentials, authErr := r.operatorCredentials(ctx, o.cluster)
 	replies := make([]topology.Reply, len(names))
 	_ = together(len(names), func(i int) error {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		pod := o.pods[names[i]]
-		reply, err := topology.Reply{}, authErr
-		if err == nil {
-			reply, err = r.askOne(ctx, o, names[i], credentials)
-		}
-		reply.Node, reply.PodIP, reply.Err = names[i], pod.Status.PodIP, stable(err)
+		reply, err := r.askOne(ctx, o, names[i])
+		reply.Node, reply.PodIP, reply.Err = names[i], pod.Status.PodIP, reach.Stable(err)
 		if err != nil {
 			reply.ID = o.recordedID(names[i])
 		}
@@ -159,23 +153,8 @@ func (r *Reconciler) ask(ctx context.Context, o *observation) {
 	}
 }
 
-// ephemeral matches the local address of a broken connection.
-var ephemeral = regexp.MustCompile(`\S+:\d+->`)
-
-// stable takes out of an error what differs each time, so that the same trouble
-// is the same text in conditions.
-func stable(err error) error {
-	if err == nil || !ephemeral.MatchString(err.Error()) {
-		return err
-	}
-	return errors.New(ephemeral.ReplaceAllString(err.Error(), ""))
-}
-
-func (r *Reconciler) askOne(ctx context.Context, o *observation, name string, credentials valkey.Credentials) (topology.Reply, error) {
-	if o.cluster.Spec.TLS != nil && o.tls.roots == nil {
-		return topology.Reply{}, errors.New("its certificate can't be verified while the TLS Secret is unusable")
-	}
-	conn, err := r.Options.Dialer.Dial(ctx, r.dialTarget(o, name), credentials)
+func (r *Reconciler) askOne(ctx context.Context, o *observation, name string) (topology.Reply, error) {
+	conn, err := r.dial(ctx, o, name)
 	if err != nil {
 		return topology.Reply{}, err
 	}
@@ -183,14 +162,19 @@ func (r *Reconciler) askOne(ctx context.Context, o *observation, name string, cr
 	return conn.Observe(ctx)
 }
 
-// recordedID is what a node called itself when it last answered.
-func (o *observation) recordedID(name string) string {
+// node of a name; it has to be one of the cluster's.
+func (o *observation) node(name string) *v1alpha1.ValkeyNode {
 	for i := range o.nodes {
 		if o.nodes[i].Name == name {
-			return o.nodes[i].Status.NodeID
+			return &o.nodes[i]
 		}
 	}
-	return ""
+	return &v1alpha1.ValkeyNode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// recordedID is what a node called itself when it last answered.
+func (o *observation) recordedID(name string) string {
+	return o.node(name).Status.NodeID
 }
 
 // remember adds to the observation what only the manager's memory tells.
@@ -302,32 +286,17 @@ func (c configuration) all() []settings.Problem {
 
 // resolve reads the menu and resolves the cluster's configuration.
 func (r *Reconciler) resolve(ctx context.Context, cluster *v1alpha1.ValkeyCluster) (configuration, error) {
-	var configs v1alpha1.ValkeyConfigList
-	var images v1alpha1.ValkeyImageList
-	var roles v1alpha1.ValkeyRoleList
-	if err := errors.Join(r.Client.List(ctx, &configs), r.Client.List(ctx, &images), r.Client.List(ctx, &roles)); err != nil {
-		return configuration{}, fmt.Errorf("read the menu: %w", err)
-	}
-	catalog := settings.Catalog{
-		Configs: byName(configs.Items, func(c *v1alpha1.ValkeyConfig) string { return c.Name }),
-		Images:  byName(images.Items, func(i *v1alpha1.ValkeyImage) string { return i.Name }),
-		Roles:   byName(roles.Items, func(role *v1alpha1.ValkeyRole) string { return role.Name }),
+	catalog, err := reach.Menu(ctx, r.Client)
+	if err != nil {
+		return configuration{}, err
 	}
 	resolved, problems := settings.Resolve(catalog, cluster.Spec.ConfigRef)
 	if len(problems) == 0 {
 		problems = settings.Check(resolved)
 	}
 	c := configuration{Resolved: resolved, roles: catalog.Roles, problems: problems}
-	_, c.aclProblems = acl.Render(c.aclInput(cluster, objects.Passwords{}))
+	_, c.aclProblems = acl.Render(reach.ACLInput(c.ACL, c.roles, cluster, objects.Passwords{}))
 	return c, nil
-}
-
-func byName[T any](items []T, name func(*T) string) map[string]*T {
-	out := make(map[string]*T, len(items))
-	for i := range items {
-		out[name(&items[i])] = &items[i]
-	}
-	return out
 }
 
 // blocking returns what keeps every change from being made. A reference that is

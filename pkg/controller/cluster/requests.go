@@ -141,6 +141,8 @@ func answers(o *observation, out outcome) []v1alpha1.RequestStatus {
 		switch req.Verb {
 		case request.Acknowledge:
 			byVerb[req.Verb] = acknowledged(o, req)
+		case request.RotateCredentials:
+			// The acl controller answers.
 		case request.Failover, request.Restart:
 			if a, ok := out.answers[req.Verb]; ok {
 				byVerb[req.Verb] = a

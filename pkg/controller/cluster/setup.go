@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 )
 
 // workers is how many clusters are reconciled at once: one that hangs in time-outs
@@ -24,11 +25,11 @@ import (
 const workers = 16
 
 // SetupWithManager registers the controller with its watches.
-func SetupWithManager(mgr ctrl.Manager, options Options) error {
+func SetupWithManager(mgr ctrl.Manager, to *reach.Reach) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
-		Options: options, pace: newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(),
-		immutable: newImmutable(), creds: newCredentialCache(),
+		Reach: to, pace: newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(),
+		immutable: newImmutable(),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").
@@ -37,7 +38,7 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		Owns(&corev1.Service{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.ConfigMap{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(instanceOf)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(reach.InstanceOf)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
 		Watches(&v1alpha1.ValkeyConfig{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(specChanged())).
 		Watches(&v1alpha1.ValkeyImage{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(specChanged())).
@@ -51,16 +52,6 @@ func specChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 	}}
-}
-
-// instanceOf returns the cluster of a pod. Pods belong to ValkeyNodes, so the
-// label leads to the cluster and not the owner.
-func instanceOf(_ context.Context, obj client.Object) []reconcile.Request {
-	name := obj.GetLabels()[v1alpha1.LabelInstance]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
 // clustersOfSecret returns the clusters that a Secret belongs to or that name it.

@@ -83,8 +83,7 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 	inSync, wished := o.syncCount()
 	s.Ready = fmt.Sprintf("%d/%d", inSync, wished)
 	s.ReadyShards = o.readyShards()
-	s.Endpoint = fmt.Sprintf("%s:%d", objects.ServiceDNSName(o.cluster.Name, o.cluster.Namespace, r.Options.ClusterDomain), objects.ClientPort)
-	s.TLS = o.tls.status
+	s.Endpoint = fmt.Sprintf("%s:%d", objects.ServiceDNSName(o.cluster.Name, o.cluster.Namespace, r.Reach.ClusterDomain), objects.ClientPort)
 	s.State, s.Message = nextState(o, out)
 	if out.decision.Complete && out.blocked == nil && out.failed == nil {
 		s.Topology = &v1alpha1.TargetTopology{Shards: o.target.Shards, ReplicasPerShard: o.target.ReplicasPerShard}
@@ -327,7 +326,7 @@ func (o *observation) uncovered() slots.Set { return o.view.UncoveredSlots() }
 func asConflict(err error) (string, bool) {
 	var conflict *conflictError
 	if errors.As(err, &conflict) {
-		return conflict.message, true
+		return conflict.Message, true
 	}
 	return "", false
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
@@ -72,7 +73,7 @@ func (o *observation) reply(name string, r topology.Reply) {
 }
 
 func statusOf(o *observation, out outcome) v1alpha1.ValkeyClusterStatus {
-	r := &Reconciler{Options: Options{ClusterDomain: "cluster.local"}}
+	r := &Reconciler{Reach: &reach.Reach{ClusterDomain: "cluster.local"}}
 	return r.nextStatus(o, out)
 }
 
@@ -193,7 +194,7 @@ func TestAnUnusableTLSSecretMakesTheClusterInvalid(t *testing.T) {
 	if s.State != v1alpha1.StateInvalid || s.Message != o.tls.invalid.message {
 		t.Errorf("state %s: %s", s.State, s.Message)
 	}
-	expect(t, s, v1alpha1.ConditionTLSReady, metav1.ConditionFalse, v1alpha1.ReasonTLSInvalid, "does not cover")
+	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTLSInvalid, "does not cover")
 	if p := o.blocking(); p != o.tls.invalid {
 		t.Error("topology actions go on")
 	}
