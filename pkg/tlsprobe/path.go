@@ -136,9 +136,16 @@ func reach(ctx context.Context, client valkeygo.Client, index int, has func(int)
 		addresses = append(addresses, address)
 	}
 	slices.Sort(addresses)
-	first := addresses[index%len(addresses)]
-	err := get(ctx, nodes[first], key)
-	r := Reached{Address: first}
+	var r Reached
+	var err error
+	for i := range addresses {
+		// One that can't be reached says nothing of the way to others.
+		r.Address = addresses[(index+i)%len(addresses)]
+		err = get(ctx, nodes[r.Address], key)
+		if _, answered := valkeygo.IsValkeyErr(err); err == nil || answered {
+			break
+		}
+	}
 	if reply, is := valkeygo.IsValkeyErr(err); is {
 		if to, moved := reply.IsMoved(); moved {
 			r.Address, r.Redirected = to, true
@@ -149,9 +156,6 @@ func reach(ctx context.Context, client valkeygo.Client, index int, has func(int)
 			}
 			err = get(ctx, node, key)
 		}
-	}
-	if err != nil && valkeygo.IsValkeyNil(err) {
-		err = nil
 	}
 	r.Refusal, r.Err = answer(err)
 	return r
