@@ -24,6 +24,8 @@ const (
 	// Acknowledge accepts that data is lost which no copy is left of, or none that
 	// answers; it has no arguments.
 	Acknowledge = "acknowledge"
+	// RotateCredentials gives the system users new passwords; it has no arguments.
+	RotateCredentials = "rotate-credentials"
 )
 
 // States of an answer.
@@ -43,8 +45,11 @@ type Request struct {
 
 // Noun is what a request asks for, in words: "the failover".
 func Noun(verb string) string {
-	if verb == Acknowledge {
+	switch verb {
+	case Acknowledge:
 		return "acknowledgement"
+	case RotateCredentials:
+		return "credential rotation"
 	}
 	return verb
 }
@@ -76,6 +81,9 @@ func NewRestart(id string, moment time.Time) Request {
 
 // NewAcknowledge accepts the loss of what is lost.
 func NewAcknowledge(id string) Request { return Request{Verb: Acknowledge, ID: id} }
+
+// NewRotateCredentials asks for new passwords of the system users.
+func NewRotateCredentials(id string) Request { return Request{Verb: RotateCredentials, ID: id} }
 
 // Key of the annotation of a verb.
 func Key(verb string) string { return v1alpha1.AnnotationRequestPrefix + verb }

@@ -105,4 +105,3 @@ func options(login Credentials) valkeygo.ClientOption {
 		RingScaleEachConn:   5,
 	}
 }
-

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/checklist"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/inspect"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/tlsprobe"
 )
@@ -63,7 +64,7 @@ func each(n int, f func(int)) {
 }
 
 // probe looks at all servers at once, each row in its place.
-func (o *Options) probe(ctx context.Context, s *subject, p pods) ([]Row, error) {
+func (o *Options) probe(ctx context.Context, s *subject, p pods) ([]checklist.Row, error) {
 	foreign, err := tlsprobe.ForeignCA()
 	if err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ func (o *Options) probe(ctx context.Context, s *subject, p pods) ([]Row, error) 
 		externals = s.externals()
 	}
 	nodes := len(s.nodes)
-	parts := make([][]Row, nodes+len(externals))
-	var walked, walkedOutside []Row
+	parts := make([][]checklist.Row, nodes+len(externals))
+	var walked, walkedOutside []checklist.Row
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		each(len(parts), func(i int) {
@@ -98,7 +99,7 @@ func (o *Options) probe(ctx context.Context, s *subject, p pods) ([]Row, error) 
 	wg.Go(func() { walked = o.walk(ctx, s, base, p) })
 	wg.Go(func() { walkedOutside = o.walkOutside(ctx, s, base, externals) })
 	wg.Wait()
-	var list []Row
+	var list []checklist.Row
 	for i, part := range parts {
 		if i == nodes {
 			list = append(list, walked...)
@@ -110,7 +111,7 @@ func (o *Options) probe(ctx context.Context, s *subject, p pods) ([]Row, error) 
 }
 
 // walk goes a client's way inside: names of servers lead to their pods.
-func (o *Options) walk(ctx context.Context, s *subject, base tlsprobe.Target, p pods) []Row {
+func (o *Options) walk(ctx context.Context, s *subject, base tlsprobe.Target, p pods) []checklist.Row {
 	indices, has := s.shards()
 	if len(s.nodes) == 0 || len(has) == 0 {
 		return pathRows(nil, tlsprobe.Walked{Err: fmt.Errorf("no shard owns slots yet")}, "")
@@ -127,15 +128,15 @@ func (o *Options) walk(ctx context.Context, s *subject, base tlsprobe.Target, p 
 }
 
 // walkOutside goes the way of a client outside, over the announced addresses.
-func (o *Options) walkOutside(ctx context.Context, s *subject, base tlsprobe.Target, externals []external) []Row {
+func (o *Options) walkOutside(ctx context.Context, s *subject, base tlsprobe.Target, externals []external) []checklist.Row {
 	if !o.external {
 		return nil
 	}
-	r := &rows{}
+	r := &checklist.Rows{}
 	if len(externals) == 0 {
-		r.fail(checkExternal, "no hostname and port is announced outside Kubernetes",
+		r.Fail(checkExternal, "no hostname and port is announced outside Kubernetes",
 			"external access of a TLS cluster needs domain and preferredEndpointType: hostname; kubectl valkey status shows ExternalAccessReady")
-		return r.list
+		return r.List
 	}
 	indices, has := s.shards()
 	w := tlsprobe.Walk(ctx, tlsprobe.Path{
@@ -152,35 +153,35 @@ func (o *Options) walkOutside(ctx context.Context, s *subject, base tlsprobe.Tar
 
 // pathRows judge how far a client came. An error of the server to a user doesn't
 // count against the way.
-func pathRows(indices []int32, w tlsprobe.Walked, prefix string) []Row {
-	r := &rows{where: prefix + "all shards"}
+func pathRows(indices []int32, w tlsprobe.Walked, prefix string) []checklist.Row {
+	r := &checklist.Rows{Where: prefix + "all shards"}
 	if prefix == "" {
-		r.where = ""
+		r.Where = ""
 	}
 	const login = "log in with --valkey-user NAME --password-stdin; the user needs the command cluster|slots"
 	switch {
 	case w.Refusal != "":
-		r.skip(checkPath, fmt.Sprintf("the server answers %q, so the way to other shards is not known", w.Refusal), login)
-		return r.list
+		r.Skip(checkPath, fmt.Sprintf("the server answers %q, so the way to other shards is not known", w.Refusal), login)
+		return r.List
 	case w.Err != nil:
-		r.fail(checkPath, fmt.Sprintf("a cluster client that verifies names gets nowhere: %v", w.Err), "correct what the checks above say, and verify again")
-		return r.list
+		r.Fail(checkPath, fmt.Sprintf("a cluster client that verifies names gets nowhere: %v", w.Err), "correct what the checks above say, and verify again")
+		return r.List
 	}
 	for i, shard := range w.Shards {
-		r.where = fmt.Sprintf("%sshard %d", prefix, indices[i])
+		r.Where = fmt.Sprintf("%sshard %d", prefix, indices[i])
 		how := "directly"
 		if shard.Redirected {
 			how = "by a redirect"
 		}
 		switch {
 		case shard.Err != nil:
-			r.fail(checkPath, fmt.Sprintf("a cluster client that verifies names doesn't reach it: %v", shard.Err),
+			r.Fail(checkPath, fmt.Sprintf("a cluster client that verifies names doesn't reach it: %v", shard.Err),
 				"clients go by the names that servers announce: the certificate has to cover them, and they have to lead to the node")
 		case shard.Refusal != "":
-			r.pass(checkPath, fmt.Sprintf("reached %s over TLS %s; it answers %q, which is a matter of users, not of TLS", shard.Address, how, shard.Refusal))
+			r.Pass(checkPath, fmt.Sprintf("reached %s over TLS %s; it answers %q, which is a matter of users, not of TLS", shard.Address, how, shard.Refusal))
 		default:
-			r.pass(checkPath, fmt.Sprintf("reached %s %s", shard.Address, how))
+			r.Pass(checkPath, fmt.Sprintf("reached %s %s", shard.Address, how))
 		}
 	}
-	return r.list
+	return r.List
 }

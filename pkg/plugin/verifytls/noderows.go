@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/certs"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/checklist"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/tlsprobe"
 )
 
@@ -32,11 +33,11 @@ const untrusted = "not tried: the certificate shown is not trusted, so nothing i
 
 // nodeRows judge what was seen of one server. outside is for an address outside
 // Kubernetes, where there are neither a bus nor a common name.
-func (e expected) nodeRows(where string, n tlsprobe.Node, outside bool) []Row {
-	r := &rows{where: where}
+func (e expected) nodeRows(where string, n tlsprobe.Node, outside bool) []checklist.Row {
+	r := &checklist.Rows{Where: where}
 	if n.Own.DialErr != nil {
-		r.fail(checkReachable, n.Own.DialErr.Error(), e.unreachableFix(n.Own.DialErr))
-		return r.list
+		r.Fail(checkReachable, n.Own.DialErr.Error(), e.unreachableFix(n.Own.DialErr))
+		return r.List
 	}
 	e.handshake(r, checkHandshake, &n.Own)
 	if !outside {
@@ -51,7 +52,7 @@ func (e expected) nodeRows(where string, n tlsprobe.Node, outside bool) []Row {
 		e.bus(r, n)
 	}
 	e.replication(r, n.Session)
-	return r.list
+	return r.List
 }
 
 func (e expected) unreachableFix(err error) string {
@@ -63,17 +64,17 @@ func (e expected) unreachableFix(err error) string {
 
 // handshake judges one handshake. A server that refuses the client after it has
 // shown the right certificate passes here: another check says so.
-func (e expected) handshake(r *rows, check string, h *tlsprobe.Handshake) {
+func (e expected) handshake(r *checklist.Rows, check string, h *tlsprobe.Handshake) {
 	switch {
 	case h == nil:
-		r.skip(check, "not tried: the server shows no certificate", "")
+		r.Skip(check, "not tried: the server shows no certificate", "")
 	case h.DialErr != nil:
-		r.fail(check, h.DialErr.Error(), e.unreachableFix(h.DialErr))
+		r.Fail(check, h.DialErr.Error(), e.unreachableFix(h.DialErr))
 	case h.Trusted:
-		r.pass(check, "verified for "+h.Name)
+		r.Pass(check, "verified for "+h.Name)
 	default:
 		reason, fix := e.mistrust(*h)
-		r.fail(check, reason, fix)
+		r.Fail(check, reason, fix)
 	}
 }
 
@@ -99,19 +100,19 @@ func (e expected) mistrust(h tlsprobe.Handshake) (reason, fix string) {
 		if names == "" {
 			names = "no name"
 		}
-		reason, fix = fmt.Sprintf("the certificate shown (%s) is for %s, not for %s", shown, names, h.Name), orElse(fix, secretFixes[certs.CheckNames])
+		reason, fix = fmt.Sprintf("the certificate shown (%s) is for %s, not for %s", shown, names, h.Name), orElse(fix, checklist.Fix(certs.CheckNames))
 	case errors.As(h.Err, &authority):
-		reason, fix = fmt.Sprintf("the certificate shown (%s) is not signed by a CA in ca.crt", shown), orElse(fix, secretFixes[certs.CheckChain])
+		reason, fix = fmt.Sprintf("the certificate shown (%s) is not signed by a CA in ca.crt", shown), orElse(fix, checklist.Fix(certs.CheckChain))
 	case errors.As(h.Err, &invalid) && invalid.Reason == x509.Expired:
-		verb := "expired on " + date(invalid.Cert.NotAfter)
+		verb := "expired on " + checklist.Date(invalid.Cert.NotAfter)
 		if strings.Contains(invalid.Detail, "before") {
-			verb = "is not valid before " + date(invalid.Cert.NotBefore)
+			verb = "is not valid before " + checklist.Date(invalid.Cert.NotBefore)
 		}
-		reason, fix = fmt.Sprintf("the certificate %s of the chain shown %s", invalid.Cert.Subject, verb), orElse(fix, secretFixes[certs.CheckDates])
+		reason, fix = fmt.Sprintf("the certificate %s of the chain shown %s", invalid.Cert.Subject, verb), orElse(fix, checklist.Fix(certs.CheckDates))
 	case errors.As(h.Err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-		reason, fix = fmt.Sprintf("the certificate shown (%s) may not be used by servers", shown), orElse(fix, secretFixes[certs.CheckUsages])
+		reason, fix = fmt.Sprintf("the certificate shown (%s) may not be used by servers", shown), orElse(fix, checklist.Fix(certs.CheckUsages))
 	default:
-		reason, fix = fmt.Sprintf("the certificate shown (%s) does not verify: %v", shown, h.Err), orElse(fix, secretFixes[certs.CheckChain])
+		reason, fix = fmt.Sprintf("the certificate shown (%s) does not verify: %v", shown, h.Err), orElse(fix, checklist.Fix(certs.CheckChain))
 	}
 	return reason, fix
 }
@@ -129,45 +130,45 @@ func (e expected) noCertificate(h tlsprobe.Handshake) (reason, fix string) {
 }
 
 // served compares the leaf shown with that of the Secret.
-func (e expected) served(r *rows, h tlsprobe.Handshake) {
+func (e expected) served(r *checklist.Rows, h tlsprobe.Handshake) {
 	switch {
 	case len(h.Chain) == 0:
-		r.skip(checkServed, "the server shows no certificate", "")
+		r.Skip(checkServed, "the server shows no certificate", "")
 	case e.Fingerprint == "":
-		r.skip(checkServed, "which leaf it should be is not known: "+e.Unknown, "")
+		r.Skip(checkServed, "which leaf it should be is not known: "+e.Unknown, "")
 	default:
 		leaf := certs.Served(h.Chain[0])
 		if leaf.Fingerprint == e.Fingerprint {
-			r.pass(checkServed, "the Secret's leaf, valid until "+date(leaf.NotAfter))
+			r.Pass(checkServed, "the Secret's leaf, valid until "+checklist.Date(leaf.NotAfter))
 			return
 		}
 		want := e.Fingerprint[:12]
 		if e.NotAfter != "" {
 			want += ", valid until " + e.NotAfter
 		}
-		r.fail(checkServed, fmt.Sprintf("shows the leaf %s, valid until %s; the Secret's is %s", leaf.Fingerprint[:12], date(leaf.NotAfter), want),
+		r.Fail(checkServed, fmt.Sprintf("shows the leaf %s, valid until %s; the Secret's is %s", leaf.Fingerprint[:12], checklist.Date(leaf.NotAfter), want),
 			"a rotation takes seconds, two minutes at most: wait for it with "+e.Wait+"; TLSReady in kubectl valkey status says what holds it up")
 	}
 }
 
 // answer is about the first command after the handshake. An error of the server is
 // proof enough of TLS.
-func (e expected) answer(r *rows, n tlsprobe.Node) {
+func (e expected) answer(r *checklist.Rows, n tlsprobe.Node) {
 	switch s := n.Session; {
 	case s == nil:
-		r.skip(checkAnswer, untrusted, "")
+		r.Skip(checkAnswer, untrusted, "")
 	case s.Err != nil && !demanded(n):
-		r.fail(checkAnswer, fmt.Sprintf("no answer after a good handshake: %v", s.Err), "find out how the node is: "+e.Describe)
+		r.Fail(checkAnswer, fmt.Sprintf("no answer after a good handshake: %v", s.Err), "find out how the node is: "+e.Describe)
 	case s.Err != nil:
-		r.skip(checkAnswer, "the server wants a client certificate first", "")
+		r.Skip(checkAnswer, "the server wants a client certificate first", "")
 	case s.Refusal != "":
 		reason := fmt.Sprintf("TLS is fine; the server answers %q, which is a matter of users, not of TLS", s.Refusal)
 		if !e.LoggedIn {
 			reason += " (--valkey-user logs in)"
 		}
-		r.pass(checkAnswer, reason)
+		r.Pass(checkAnswer, reason)
 	default:
-		r.pass(checkAnswer, "PONG over TLS")
+		r.Pass(checkAnswer, "PONG over TLS")
 	}
 }
 
@@ -177,84 +178,84 @@ func demanded(n tlsprobe.Node) bool {
 	return n.Own.ClientCertificate && (n.Own.Err != nil || n.Session != nil && n.Session.Err != nil)
 }
 
-func clientCertificate(r *rows, n tlsprobe.Node) {
+func clientCertificate(r *checklist.Rows, n tlsprobe.Node) {
 	const fix = "the manager sets tls-auth-clients no: the server runs with other settings; replace it with kubectl valkey restart"
 	switch {
 	case !n.Own.Trusted:
-		r.skip(checkNoClient, "the certificate shown is not trusted", "")
+		r.Skip(checkNoClient, "the certificate shown is not trusted", "")
 	case demanded(n):
-		r.fail(checkNoClient, "the server demands a client certificate", fix)
+		r.Fail(checkNoClient, "the server demands a client certificate", fix)
 	case n.Own.ClientCertificate:
-		r.fail(checkNoClient, "the server asks for a client certificate, though it takes clients without one", fix)
+		r.Fail(checkNoClient, "the server asks for a client certificate, though it takes clients without one", fix)
 	default:
-		r.pass(checkNoClient, "none is asked for")
+		r.Pass(checkNoClient, "none is asked for")
 	}
 }
 
-func foreign(r *rows, h *tlsprobe.Handshake) {
+func foreign(r *checklist.Rows, h *tlsprobe.Handshake) {
 	switch {
 	case h == nil:
-		r.skip(checkForeign, "the certificate shown is not trusted", "")
+		r.Skip(checkForeign, "the certificate shown is not trusted", "")
 	case h.Trusted:
-		r.fail(checkForeign, "a client that trusts another CA accepts the server", "the client does not verify what it is shown: check the machine that this runs on")
+		r.Fail(checkForeign, "a client that trusts another CA accepts the server", "the client does not verify what it is shown: check the machine that this runs on")
 	case len(h.Chain) == 0:
-		r.skip(checkForeign, fmt.Sprintf("no certificate was shown: %v", errors.Join(h.DialErr, h.Err)), "")
+		r.Skip(checkForeign, fmt.Sprintf("no certificate was shown: %v", errors.Join(h.DialErr, h.Err)), "")
 	default:
-		r.pass(checkForeign, "a client that trusts another CA refuses the server")
+		r.Pass(checkForeign, "a client that trusts another CA refuses the server")
 	}
 }
 
-func (e expected) plaintext(r *rows, check string, p *tlsprobe.Plaintext) {
+func (e expected) plaintext(r *checklist.Rows, check string, p *tlsprobe.Plaintext) {
 	switch {
 	case p == nil:
-		r.skip(check, untrusted, "")
+		r.Skip(check, untrusted, "")
 	case p.DialErr != nil:
-		r.skip(check, p.DialErr.Error(), "")
+		r.Skip(check, p.DialErr.Error(), "")
 	case p.Answered():
-		r.fail(check, fmt.Sprintf("a plaintext PING is answered with %q: this is not a server of a TLS cluster", strings.TrimSpace(string(p.Reply))),
+		r.Fail(check, fmt.Sprintf("a plaintext PING is answered with %q: this is not a server of a TLS cluster", strings.TrimSpace(string(p.Reply))),
 			"send it nothing; find out what runs there: "+e.Describe)
 	default:
-		r.pass(check, "a plaintext PING gets no reply")
+		r.Pass(check, "a plaintext PING gets no reply")
 	}
 }
 
 // bus demands more than the client port: peers need certificates there.
-func (e expected) bus(r *rows, n tlsprobe.Node) {
+func (e expected) bus(r *checklist.Rows, n tlsprobe.Node) {
 	switch h := n.Bus; {
 	case h == nil:
-		r.skip(checkBus, "not tried", "")
+		r.Skip(checkBus, "not tried", "")
 	case h.DialErr != nil:
-		r.fail(checkBus, h.DialErr.Error(), e.unreachableFix(h.DialErr))
+		r.Fail(checkBus, h.DialErr.Error(), e.unreachableFix(h.DialErr))
 	case !h.Trusted:
 		reason, fix := e.mistrust(*h)
 		if len(h.Chain) == 0 {
 			fix = "the manager sets tls-cluster yes: the server runs with other settings; replace it with " + e.Restart
 		}
-		r.fail(checkBus, reason, fix)
+		r.Fail(checkBus, reason, fix)
 	case n.BusPlain != nil && n.BusPlain.Answered():
-		r.fail(checkBus, fmt.Sprintf("something is answered in plaintext: %q", n.BusPlain.Reply), "find out what runs there: "+e.Describe)
+		r.Fail(checkBus, fmt.Sprintf("something is answered in plaintext: %q", n.BusPlain.Reply), "find out what runs there: "+e.Describe)
 	case !h.ClientCertificate:
-		r.fail(checkBus, "peers without a certificate are let in", "a Valkey server always demands one on its bus: find out what runs there: "+e.Describe)
+		r.Fail(checkBus, "peers without a certificate are let in", "a Valkey server always demands one on its bus: find out what runs there: "+e.Describe)
 	default:
-		r.pass(checkBus, "TLS only, and peers have to show a certificate")
+		r.Pass(checkBus, "TLS only, and peers have to show a certificate")
 	}
 }
 
-func (e expected) replication(r *rows, s *tlsprobe.Session) {
+func (e expected) replication(r *checklist.Rows, s *tlsprobe.Session) {
 	const login = "log in with --valkey-user NAME --password-stdin; the user needs the command info"
 	switch {
 	case s == nil || s.Err != nil:
-		r.skip(checkReplication, "no command was answered", "")
+		r.Skip(checkReplication, "no command was answered", "")
 	case s.Refusal != "":
-		r.skip(checkReplication, fmt.Sprintf("the server answers %q", s.Refusal), login)
+		r.Skip(checkReplication, fmt.Sprintf("the server answers %q", s.Refusal), login)
 	case s.ReplicationRefusal != "":
-		r.skip(checkReplication, fmt.Sprintf("the server answers %q", s.ReplicationRefusal), login)
+		r.Skip(checkReplication, fmt.Sprintf("the server answers %q", s.ReplicationRefusal), login)
 	case s.Replication["role"] != "slave":
-		r.pass(checkReplication, fmt.Sprintf("a primary; replicas that follow it: %s", orElse(s.Replication["connected_slaves"], "0")))
+		r.Pass(checkReplication, fmt.Sprintf("a primary; replicas that follow it: %s", orElse(s.Replication["connected_slaves"], "0")))
 	case s.Replication["master_link_status"] == "up":
-		r.pass(checkReplication, "a replica; its link to the primary is up")
+		r.Pass(checkReplication, "a replica; its link to the primary is up")
 	default:
-		r.fail(checkReplication, fmt.Sprintf("a replica; its link to the primary has been down for %s s", orElse(s.Replication["master_link_down_since_seconds"], "some")),
+		r.Fail(checkReplication, fmt.Sprintf("a replica; its link to the primary has been down for %s s", orElse(s.Replication["master_link_down_since_seconds"], "some")),
 			"the server's log has the reason: "+e.Describe+"; peers verify each other by ca.crt, and need client auth in the certificate")
 	}
 }

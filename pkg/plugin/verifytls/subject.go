@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/certs"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/checklist"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/inspect"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
@@ -108,19 +109,19 @@ func (s *subject) expectedNames(domain string) certs.Names {
 }
 
 // secretRows say how the Secret is, or why that isn't known.
-func (s *subject) secretRows() []Row {
-	r := &rows{}
+func (s *subject) secretRows() []checklist.Row {
+	r := &checklist.Rows{}
 	name := s.cluster.Spec.TLS.SecretRef
 	switch {
 	case s.secretErr == nil:
-		return append(r.list, secretRows(s.leaf, s.findings, s.names.External)...)
+		return append(r.List, checklist.OfSecret(s.leaf, s.findings, s.names.External)...)
 	case apierrors.IsNotFound(s.secretErr):
-		r.fail(checkSecret, fmt.Sprintf("Secret %s doesn't exist in namespace %s", name, s.cluster.Namespace),
+		r.Fail(checkSecret, fmt.Sprintf("Secret %s doesn't exist in namespace %s", name, s.cluster.Namespace),
 			"create it, or name the right one in spec.tls.secretRef; kubectl valkey certificate "+s.cluster.Name+" writes what cert-manager makes it from")
 	default:
-		r.fail(checkSecret, fmt.Sprintf("Secret %s was not checked: %v", name, s.secretErr), "ask for the permission; --ca-file lets nodes be checked without it")
+		r.Fail(checkSecret, fmt.Sprintf("Secret %s was not checked: %v", name, s.secretErr), "ask for the permission; --ca-file lets nodes be checked without it")
 	}
-	return r.list
+	return r.List
 }
 
 // expected is what nodes are compared with. Without the Secret the manager's word
@@ -134,11 +135,11 @@ func (s *subject) expected(o *Options) expected {
 	}
 	switch {
 	case s.leaf.Fingerprint != "":
-		e.Fingerprint, e.NotAfter = s.leaf.Fingerprint, date(s.leaf.NotAfter)
+		e.Fingerprint, e.NotAfter = s.leaf.Fingerprint, checklist.Date(s.leaf.NotAfter)
 	case s.secretErr != nil && !apierrors.IsNotFound(s.secretErr) && s.cluster.Status.TLS != nil && s.cluster.Status.TLS.Fingerprint != "":
 		e.Fingerprint = s.cluster.Status.TLS.Fingerprint
 		if t := s.cluster.Status.TLS.NotAfter; t != nil {
-			e.NotAfter = date(t.Time)
+			e.NotAfter = checklist.Date(t.Time)
 		}
 	default:
 		e.Unknown = "the Secret's certificate can't be read"
@@ -196,12 +197,26 @@ func (s *subject) externals() []external {
 	return list
 }
 
+// first is the node that a client meets first: a primary, since the Service leads to
+// any node, and each is looked at by itself.
+func (s *subject) first() (string, bool) {
+	for _, shard := range s.cluster.Status.Shards {
+		if slices.ContainsFunc(s.nodes, func(n inspect.Node) bool { return n.Name == shard.Primary }) {
+			return shard.Primary, true
+		}
+	}
+	if len(s.nodes) == 0 {
+		return "", false
+	}
+	return s.nodes[0].Name, true
+}
+
 // nodeAt finds the node that a host and port lead to, as servers announce them:
 // pods by their names, and with external access by hostname and port.
 func (s *subject) nodeAt(host, port string) (string, bool) {
 	host = strings.TrimSuffix(host, ".")
-	if host == s.names.Service && len(s.nodes) > 0 {
-		return s.nodes[0].Name, true
+	if host == s.names.Service {
+		return s.first()
 	}
 	for _, n := range s.nodes {
 		if host == s.podName(n.Name) {

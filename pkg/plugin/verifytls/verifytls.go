@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/certs"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/checklist"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
@@ -228,24 +229,24 @@ func (o *Options) verify(ctx context.Context, s *subject, p pods) (*Report, erro
 		Namespace: o.namespace, Name: o.name, Secret: s.cluster.Spec.TLS.SecretRef, Certificate: s.certificate(o.clock.Now()),
 	}
 	report.Checks = append(clusterRows(s.cluster, o.access.Command("valkey status "+o.name+" -w", o.namespace)), s.secretRows()...)
-	r := &rows{}
+	r := &checklist.Rows{}
 	switch {
 	case s.unlisted != nil:
-		r.fail(checkNodes, fmt.Sprintf("nodes are not checked: %v", s.unlisted), "ask for the permission")
+		r.Fail(checkNodes, fmt.Sprintf("nodes are not checked: %v", s.unlisted), "ask for the permission")
 	case len(s.nodes) == 0:
-		r.fail(checkNodes, "the cluster has no nodes yet", "verify it again once it is Active")
+		r.Fail(checkNodes, "the cluster has no nodes yet", "verify it again once it is Active")
 	case s.roots == nil:
-		r.skip(checkTrust, "nodes are not checked: "+s.rootless, "give the CA with --ca-file, or put it into the Secret's ca.crt")
+		r.Skip(checkTrust, "nodes are not checked: "+s.rootless, "give the CA with --ca-file, or put it into the Secret's ca.crt")
 	}
-	report.Checks = append(report.Checks, r.list...)
-	if len(r.list) == 0 {
+	report.Checks = append(report.Checks, r.List...)
+	if len(r.List) == 0 {
 		live, err := o.probe(ctx, s, p)
 		if err != nil {
 			return nil, err
 		}
 		report.Checks = append(report.Checks, live...)
 	}
-	report.count()
+	report.Passed, report.Failed, report.Skipped = checklist.Count(report.Checks)
 	return report, nil
 }
 

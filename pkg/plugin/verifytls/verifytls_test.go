@@ -23,6 +23,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/certs"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/checklist"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
@@ -113,10 +114,10 @@ func TestASoundClusterPassesEveryCheck(t *testing.T) {
 	}
 	for _, row := range report.Checks {
 		// The cluster has no external access.
-		if row.Result != Passed && row.Check != "secret-external-names" {
+		if row.Result != checklist.Passed && row.Check != "secret-external-names" {
 			t.Errorf("%+v", row)
 		}
-		if row.Reason == "" || row.Result == Passed && row.Fix != "" {
+		if row.Reason == "" || row.Result == checklist.Passed && row.Fix != "" {
 			t.Errorf("%+v: a reason, and a fix only where there is something to fix", row)
 		}
 	}
@@ -432,15 +433,15 @@ func TestEveryBrokenSetUpFailsTheRightCheck(t *testing.T) {
 			places, skipped := 0, tt.skipped == ""
 			for _, row := range report.Checks {
 				switch {
-				case row.Check == tt.check && row.Result == Failed:
+				case row.Check == tt.check && row.Result == checklist.Failed:
 					places++
 					if !strings.Contains(row.Reason, tt.reason) || !strings.Contains(row.Fix, tt.fix) {
 						t.Errorf("%+v, want reason %q and fix %q", row, tt.reason, tt.fix)
 					}
-				case row.Result == Failed && !slices.Contains(tt.also, row.Check):
+				case row.Result == checklist.Failed && !slices.Contains(tt.also, row.Check):
 					t.Errorf("also failed: %+v", row)
 				}
-				skipped = skipped || row.Check == tt.skipped && row.Result == Skipped
+				skipped = skipped || row.Check == tt.skipped && row.Result == checklist.Skipped
 			}
 			if places != tt.places || !skipped {
 				t.Errorf("%s failed at %d places, want %d; %q skipped: %v\n%+v", tt.check, places, tt.places, tt.skipped, skipped, report.Checks)
@@ -468,12 +469,12 @@ func TestAnAuthenticationErrorIsAPassForTLSAndSaysSo(t *testing.T) {
 		switch row.Check {
 		case checkAnswer:
 			answers++
-			if row.Result != Passed || !strings.Contains(row.Reason, "NOAUTH") || !strings.Contains(row.Reason, "a matter of users, not of TLS") {
+			if row.Result != checklist.Passed || !strings.Contains(row.Reason, "NOAUTH") || !strings.Contains(row.Reason, "a matter of users, not of TLS") {
 				t.Errorf("%+v", row)
 			}
 		case checkReplication, checkPath:
 			skipped++
-			if row.Result != Skipped || !strings.Contains(row.Fix, "--valkey-user") {
+			if row.Result != checklist.Skipped || !strings.Contains(row.Fix, "--valkey-user") {
 				t.Errorf("%+v", row)
 			}
 		}
@@ -540,7 +541,7 @@ func TestExternalNamesAreVerifiedFromHere(t *testing.T) {
 	report, errOut, code := s.run()
 	outside := 0
 	for _, row := range report.Checks {
-		if strings.Contains(row.Where, "example.com:3000") && row.Check == checkHandshake && row.Result == Passed {
+		if strings.Contains(row.Where, "example.com:3000") && row.Check == checkHandshake && row.Result == checklist.Passed {
 			outside++
 		}
 		if row.Check == checkBus && strings.Contains(row.Where, "example.com") {
