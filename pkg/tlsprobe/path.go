@@ -140,7 +140,7 @@ func reach(ctx context.Context, client valkeygo.Client, index int, has func(int)
 	var err error
 	for i := range addresses {
 		// One that can't be reached says nothing of the way to others.
-		r.Address = addresses[(index+i)%len(addresses)]
+		r.Address = addresses[(index+1+i)%len(addresses)]
 		err = get(ctx, nodes[r.Address], key)
 		if _, answered := valkeygo.IsValkeyErr(err); err == nil || answered {
 			break
