@@ -19,6 +19,9 @@ var subcommands = [][]string{
 	{"create", "new", "--config", "standard", "--shards", "1", "--replicas", "0", "--dry-run=server"},
 	{"version"},
 	{"__complete", "status", ""},
+	{"verify-tls", "demo"},
+	{"certificate", "demo"},
+	{"rotate-credentials", "demo"},
 }
 
 // wrongServer is a server that must not be asked.

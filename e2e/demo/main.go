@@ -1,7 +1,7 @@
 // Command demo does the product's main job before a person's eyes: it installs
-// the manager on a Kubernetes, publishes the starter menu, creates a cluster with
-// the plugin, shows it and uses it. Every command is shown before it runs. It runs
-// from the root of the checkout, as make demo does.
+// the manager on a Kubernetes, publishes the starter menu, creates an encrypted
+// cluster with the plugin, shows it, uses it, and verifies its TLS. Every command is
+// shown before it runs. It runs from the root of the checkout, as make demo does.
 package main
 
 import (
@@ -66,7 +66,7 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.shell.show(ctx, "kubectl", "get", "nodes", "-L", "topology.kubernetes.io/zone"); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{d.install, d.publish, d.create, d.use} {
+	for _, step := range []func(context.Context) error{d.install, d.publish, d.create, d.use, d.verify} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -107,6 +107,7 @@ func (d *demo) next(took time.Duration) {
   kubectl valkey status %[3]s -w           # watch it, and then, in another terminal:
   kubectl delete pod %[4]s            # a primary; its replica takes over, and a new node joins
   kubectl scale valkeycluster %[3]s --replicas 4   # shards: slots move with their keys
+  kubectl valkey certificate %[3]s --self-signed --apply --overwrite && kubectl valkey verify-tls %[3]s --wait
   kubectl valkey create cache --config small --shards 6 --replicas 0 --wait
   kubectl valkey create wrong --config standrad --shards 3 --replicas 1
   kubectl get valkey -A

@@ -18,6 +18,7 @@ import (
 const (
 	clusterName = "demo"
 	namespace   = "default"
+	tlsSecret   = "demo-tls"
 	clientPod   = "valkey-demo-client"
 	wait        = "--timeout=5m"
 )
@@ -87,14 +88,20 @@ func (d *demo) publish(ctx context.Context) error {
 
 // create makes the cluster, or waits for the one of an earlier run, and shows it.
 func (d *demo) create(ctx context.Context) error {
-	d.headline("A cluster of a product team")
-	existing, err := d.shell.capture(ctx, "kubectl", "get", "valkeycluster", clusterName, "-n", namespace, "--ignore-not-found", "-o", "name")
+	d.headline("A cluster of a product team, encrypted")
+	existing, err := d.shell.capture(ctx, "kubectl", "get", "valkeycluster", clusterName, "-n", namespace, "--ignore-not-found", "-o", "jsonpath={.metadata.name}/{.spec.tls.secretRef}")
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(existing) == "" {
-		err = d.shell.show(ctx, "kubectl", "valkey", "create", clusterName, "--config", "standard", "--shards", "3", "--replicas", "1", "--wait")
-	} else {
+	switch strings.TrimSpace(existing) {
+	case "":
+		if err := d.certificate(ctx); err != nil {
+			return err
+		}
+		err = d.shell.show(ctx, "kubectl", "valkey", "create", clusterName, "--config", "standard", "--shards", "3", "--replicas", "1", "--tls-secret", tlsSecret, "--wait")
+	case clusterName + "/":
+		return fmt.Errorf("cluster %s is there from an earlier run and has no TLS, which can't be added: delete it first: kubectl delete valkeycluster %[1]s", clusterName)
+	default:
 		d.say("Cluster %s is there from an earlier run and is kept. To see it created again, delete it first:\nkubectl delete valkeycluster %[1]s", clusterName)
 		err = d.shell.show(ctx, "kubectl", "wait", "--for=jsonpath={.status.state}=Active", "valkeycluster/"+clusterName, wait)
 	}
@@ -102,6 +109,21 @@ func (d *demo) create(ctx context.Context) error {
 		return err
 	}
 	return d.shell.show(ctx, "kubectl", "valkey", "status", clusterName)
+}
+
+// certificate makes one for development; in earnest it comes from cert-manager.
+func (d *demo) certificate(ctx context.Context) error {
+	existing, err := d.shell.capture(ctx, "kubectl", "get", "secret", tlsSecret, "-n", namespace, "--ignore-not-found", "-o", "name")
+	if err != nil || strings.TrimSpace(existing) != "" {
+		return err
+	}
+	return d.shell.show(ctx, "kubectl", "valkey", "certificate", clusterName, "--self-signed", "--apply")
+}
+
+// verify proves what was promised, from this machine.
+func (d *demo) verify(ctx context.Context) error {
+	d.headline("The proof that it is encrypted")
+	return d.shell.show(ctx, "kubectl", "valkey", "verify-tls", clusterName)
 }
 
 // use writes and reads keys from a pod beside the cluster, as an application
@@ -124,7 +146,7 @@ func (d *demo) use(ctx context.Context) error {
 	if _, err := d.shell.capture(ctx, "kubectl", "delete", "pod", clientPod, "-n", namespace, "--ignore-not-found", "--wait=true"); err != nil {
 		return err
 	}
-	d.say("%s is a pod that pipes %d SET and GET commands into: valkey-cli -c -h %s", file, 2*keyCount, endpoint())
+	d.say("%s is a pod that pipes %d SET and GET commands into: %s", file, 2*keyCount, connect())
 	if err := d.shell.show(ctx, "kubectl", "apply", "-f", file); err != nil {
 		return err
 	}

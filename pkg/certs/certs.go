@@ -84,7 +84,7 @@ func (l Leaf) Covers(host string) bool {
 // anything of the private key.
 func Check(data map[string][]byte, secretType string, names Names, now time.Time) (leaf Leaf, fatal, warnings []settings.Problem) {
 	if secretType != string(corev1.SecretTypeTLS) {
-		fatal = append(fatal, invalid("its type is %q, but must be %s: a type can't be changed, so create the Secret anew", secretType, corev1.SecretTypeTLS))
+		fatal = append(fatal, problemOfType(secretType))
 	}
 	if missing := missingKeys(data); len(missing) > 0 {
 		return leaf, append(fatal, missing...), nil
@@ -109,6 +109,10 @@ func Check(data map[string][]byte, secretType string, names Names, now time.Time
 
 func invalid(format string, args ...any) settings.Problem {
 	return settings.Problem{Reason: v1alpha1.ReasonTLSInvalid, Message: fmt.Sprintf(format, args...)}
+}
+
+func problemOfType(secretType string) settings.Problem {
+	return invalid("its type is %q, but must be %s: a type can't be changed, so create the Secret anew", secretType, corev1.SecretTypeTLS)
 }
 
 func missingKeys(data map[string][]byte) []settings.Problem {

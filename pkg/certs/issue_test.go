@@ -1,93 +1,61 @@
 package certs
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
-const (
-	service  = "my-cluster.my-app.svc.cluster.local"
-	wildcard = "*." + service
-)
-
-// now is the time of all tests.
-var now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-
-// issued is a certificate with its key.
-type issued struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func (i issued) certPEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.certificate.Raw})
-}
-
-func (i issued) keyPEM(t testing.TB) []byte {
-	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(i.key)
+func TestASelfSignedSecretPassesEveryCheck(t *testing.T) {
+	outside := Names{Service: service, External: []string{"shard-0.example.com"}}
+	data, err := SelfSigned(outside, now, 90*24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-}
-
-// issue signs a template, or lets it sign itself. Dates default to a year around
-// now.
-func issue(t testing.TB, template x509.Certificate, signer *issued) issued {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	leaf, fatal, warnings := Check(data, tlsType, outside, now)
+	if len(fatal)+len(warnings) > 0 {
+		t.Errorf("fatal %v, warnings %v", fatal, warnings)
+	}
+	if want := []string{service, wildcard, "shard-0.example.com"}; !slices.Equal(leaf.DNSNames, want) {
+		t.Errorf("names %v, want %v", leaf.DNSNames, want)
+	}
+	if !leaf.NotAfter.Equal(now.Add(90 * 24 * time.Hour)) {
+		t.Errorf("it ends %s", leaf.NotAfter)
+	}
+	again, err := SelfSigned(outside, now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if template.SerialNumber == nil {
-		template.SerialNumber = big.NewInt(0x0abc)
+	for key := range data {
+		if string(data[key]) == string(again[key]) {
+			t.Errorf("%s is the same twice", key)
+		}
 	}
-	if template.NotBefore.IsZero() {
-		template.NotBefore = now.AddDate(0, -6, 0)
-	}
-	if template.NotAfter.IsZero() {
-		template.NotAfter = now.AddDate(0, 6, 0)
-	}
-	by := issued{certificate: &template, key: key}
-	if signer != nil {
-		by = *signer
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &template, by.certificate, &key.PublicKey, by.key)
+}
+
+func TestASelfSignedSecretForTheLongestNames(t *testing.T) {
+	long := Names{Service: strings.Repeat("c", 53) + "." + strings.Repeat("n", 63) + ".svc.cluster.local"}
+	data, err := SelfSigned(long, now, time.Hour*24*90)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return issued{certificate: certificate, key: key}
-}
-
-func caTemplate(name string) x509.Certificate {
-	return x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-}
-
-// leafTemplate is the documented certificate.
-func leafTemplate() x509.Certificate {
-	return x509.Certificate{
-		Subject: pkix.Name{CommonName: "my-cluster"}, DNSNames: []string{service, wildcard},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	if _, fatal, warnings := Check(data, tlsType, long, now); len(fatal)+len(warnings) > 0 {
+		t.Errorf("fatal %v, warnings %v", fatal, warnings)
 	}
 }
 
-func secretOf(t testing.TB, leaf issued, ca ...issued) map[string][]byte {
-	t.Helper()
-	data := map[string][]byte{"tls.crt": leaf.certPEM(), "tls.key": leaf.keyPEM(t)}
-	for _, c := range ca {
-		data["ca.crt"] = append(data["ca.crt"], c.certPEM()...)
+func TestAFileIsSortedByWhatItsBlocksAre(t *testing.T) {
+	ca := issue(t, caTemplate("ca"), nil)
+	middle := issue(t, caTemplate("middle"), &ca)
+	leaf := issue(t, leafTemplate(), &middle)
+	data := Sort(concat(leaf.keyPEM(t), leaf.certPEM(), middle.certPEM(), ca.certPEM()))
+	want := map[string]string{
+		CertificateKey: string(concat(leaf.certPEM(), middle.certPEM())), PrivateKeyKey: string(leaf.keyPEM(t)), CAKey: string(ca.certPEM()),
 	}
-	return data
+	for key, text := range want {
+		if string(data[key]) != text {
+			t.Errorf("%s = %s", key, data[key])
+		}
+	}
 }

@@ -52,29 +52,44 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 	return nil, errors.New("holds PEM, but no certificate")
 }
 
-// checkKey finds the certificate of the chain that the key belongs to: it must be
-// the first, since that is the one that servers present. Errors of the standard
-// library say what they found, never any of the key.
+// checkKey wants the key to be that of the first certificate of the chain, since
+// that is the one that servers present.
 func checkKey(chain []*x509.Certificate, key []byte) []settings.Problem {
+	owner, problem := keyOwner(chain, key)
+	switch {
+	case problem != "":
+		return []settings.Problem{invalid("%s", problem)}
+	case owner > 0:
+		return []settings.Problem{leafNotFirst(chain, owner)}
+	}
+	return nil
+}
+
+func leafNotFirst(chain []*x509.Certificate, owner int) settings.Problem {
+	return invalid("%s must begin with the leaf: %s belongs to certificate number %d in it (%s)", CertificateKey, PrivateKeyKey, owner+1, chain[owner].Subject)
+}
+
+// keyOwner finds the certificate of the chain that the key belongs to, or says why
+// there is none. Errors of the standard library say what they found, never any of
+// the key.
+func keyOwner(chain []*x509.Certificate, key []byte) (index int, problem string) {
 	if isEncrypted(key) {
-		return []settings.Problem{invalid("%s is encrypted with a passphrase: store it without one", PrivateKeyKey)}
+		return 0, PrivateKeyKey + " is encrypted with a passphrase: store it without one"
 	}
 	var first error
 	for i, c := range chain {
 		_, err := tls.X509KeyPair(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: c.Raw}), key)
-		switch {
-		case err == nil && i == 0:
-			return nil
-		case err == nil:
-			return []settings.Problem{invalid("%s must begin with the leaf: %s belongs to certificate number %d in it (%s)", CertificateKey, PrivateKeyKey, i+1, c.Subject)}
-		case i == 0:
+		if err == nil {
+			return i, ""
+		}
+		if i == 0 {
 			first = err
 		}
 	}
 	if strings.Contains(first.Error(), "does not match") {
-		return []settings.Problem{invalid("%s is not the key of the certificate in %s: put in the pair that was issued together", PrivateKeyKey, CertificateKey)}
+		return 0, fmt.Sprintf("%s is not the key of the certificate in %s: put in the pair that was issued together", PrivateKeyKey, CertificateKey)
 	}
-	return []settings.Problem{invalid("%s can't be read: %v", PrivateKeyKey, first)}
+	return 0, fmt.Sprintf("%s can't be read: %v", PrivateKeyKey, first)
 }
 
 func isEncrypted(key []byte) bool {

@@ -23,10 +23,7 @@ func warn(chain, ca []*x509.Certificate, names Names, now time.Time) []settings.
 	warnings := checkUsages(chain[0])
 	path, problems := checkChain(chain, ca)
 	warnings = append(warnings, problems...)
-	warnings = append(warnings, checkDates("the certificate", chain[0], now)...)
-	for _, c := range path[min(1, len(path)):] {
-		warnings = append(warnings, checkDates(fmt.Sprintf("the CA certificate %q", c.Subject), c, now)...)
-	}
+	warnings = append(warnings, checkAllDates(chain[0], path, now)...)
 	return append(warnings, checkExternal(newLeaf(chain[0]), names.External)...)
 }
 
@@ -102,6 +99,15 @@ func instants(lists ...[]*x509.Certificate) []time.Time {
 // end is when the first certificate of a path expires.
 func end(path []*x509.Certificate) time.Time {
 	return slices.MinFunc(path, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
+}
+
+// checkAllDates looks at the leaf and at the CA certificates that verify it.
+func checkAllDates(leaf *x509.Certificate, path []*x509.Certificate, now time.Time) []settings.Problem {
+	problems := checkDates("the certificate", leaf, now)
+	for _, c := range path[min(1, len(path)):] {
+		problems = append(problems, checkDates(fmt.Sprintf("the CA certificate %q", c.Subject), c, now)...)
+	}
+	return problems
 }
 
 func checkDates(what string, c *x509.Certificate, now time.Time) []settings.Problem {

@@ -45,8 +45,11 @@ type Request struct {
 
 // Noun is what a request asks for, in words: "the failover".
 func Noun(verb string) string {
-	if verb == Acknowledge {
+	switch verb {
+	case Acknowledge:
 		return "acknowledgement"
+	case RotateCredentials:
+		return "credential rotation"
 	}
 	return verb
 }

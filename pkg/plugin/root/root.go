@@ -18,16 +18,20 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/acknowledge"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/certificate"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/completion"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/create"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/failover"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/hashpassword"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/pause"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/restart"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/rotate"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/status"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/verifytls"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/version"
 )
 
@@ -92,11 +96,15 @@ func New(s Surroundings) *cobra.Command {
 	root.AddCommand(
 		create.NewCommand(access, flags, s.Streams, s.Clock),
 		status.NewCommand(access, flags, s.Streams, s.Clock),
+		verifytls.NewCommand(access, flags, s.Streams, s.Clock),
+		certificate.NewCommand(access, flags, s.Streams, s.Clock),
+		hashpassword.NewCommand(s.Streams),
 		plan.NewCommand(access, flags, s.Streams, s.Clock),
 		failover.NewCommand(access, flags, s.Streams, s.Clock),
 		restart.NewCommand(access, flags, s.Streams, s.Clock),
 		pause.NewPauseCommand(access, flags, s.Streams, s.Clock),
 		pause.NewResumeCommand(access, flags, s.Streams, s.Clock),
+		rotate.NewCommand(access, flags, s.Streams, s.Clock),
 		acknowledge.NewCommand(access, flags, s.Streams, s.Clock),
 		version.NewCommand(access, s.Streams),
 		completion.NewCommand(s.Streams),

@@ -295,11 +295,12 @@ func unavailable(s *inspect.Snapshot) []Unavailable {
 	return all
 }
 
-// shown are the conditions that need a reader: those not at rest, and Ready.
+// shown are the conditions that need a reader: those not at rest, Ready, and with TLS
+// whether every node serves the certificate.
 func (r *Report) shown() []metav1.Condition {
 	var all []metav1.Condition
 	for _, c := range r.Conditions {
-		if c.Type == v1alpha1.ConditionReady || !inspect.AtRest(c) {
+		if c.Type == v1alpha1.ConditionReady || c.Type == v1alpha1.ConditionTLSReady && r.TLS || !inspect.AtRest(c) {
 			all = append(all, c)
 		}
 	}
