@@ -39,6 +39,11 @@ func (a *Access) CompleteCluster(cmd *cobra.Command, args []string, toComplete s
 	return a.CompleteNames(&v1alpha1.ValkeyClusterList{}, true)(cmd, args, toComplete)
 }
 
+// CompleteNamespaces offers the names of namespaces.
+func (a *Access) CompleteNamespaces(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.CompleteNames(&corev1.NamespaceList{}, false)(cmd, args, toComplete)
+}
+
 func (a *Access) names(ctx context.Context, list client.ObjectList, namespaced bool, prefix string, opts []client.ListOption) []string {
 	if ctx == nil {
 		ctx = context.Background()

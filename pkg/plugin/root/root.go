@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/failover"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/networkpolicy"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/pause"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plan"
@@ -98,6 +99,7 @@ func New(s Surroundings) *cobra.Command {
 		pause.NewPauseCommand(access, flags, s.Streams, s.Clock),
 		pause.NewResumeCommand(access, flags, s.Streams, s.Clock),
 		acknowledge.NewCommand(access, flags, s.Streams, s.Clock),
+		networkpolicy.NewCommand(access, flags, s.Streams, s.Clock),
 		version.NewCommand(access, s.Streams),
 		completion.NewCommand(s.Streams),
 		newOptionsCommand(s.Streams),
