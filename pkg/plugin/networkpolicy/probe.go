@@ -49,7 +49,7 @@ func probePod(like *corev1.Pod, namespace string, labels map[string]string) *cor
 			Tolerations:                   like.Spec.Tolerations,
 			Containers: []corev1.Container{{
 				Name: probeContainer, Image: like.Spec.Containers[0].Image,
-				Command:         []string{"valkey-server", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"},
+				Command:         []string{"valkey-server", "--bind", "127.0.0.1", "--save", "", "--logfile", "/dev/null"},
 				SecurityContext: like.Spec.Containers[0].SecurityContext,
 			}},
 		},
