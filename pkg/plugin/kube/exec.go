@@ -30,16 +30,9 @@ type Runner func(context.Context, Command) error
 
 // Run runs a command in a container through the API server, as kubectl exec does.
 func (a *Access) Run(ctx context.Context, c Command) error {
-	config, err := a.config()
+	core, config, err := a.core()
 	if err != nil {
 		return err
-	}
-	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	core, err := rest.RESTClientFor(config)
-	if err != nil {
-		return fmt.Errorf("set up client: %w", err)
 	}
 	tty := c.Sizes != nil
 	request := core.Post().Resource("pods").Namespace(c.Namespace).Name(c.Pod).SubResource("exec").
@@ -72,4 +65,31 @@ func (a *Access) Run(ctx context.Context, c Command) error {
 		return err
 	}
 	return Explain(err, Request{Verb: "create", Resource: "pods/exec", Namespace: c.Namespace})
+}
+
+// core returns a client for subresources of the core API, with its configuration.
+func (a *Access) core() (*rest.RESTClient, *rest.Config, error) {
+	config, err := a.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	core, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up client: %w", err)
+	}
+	return core, config, nil
+}
+
+// Logs returns the latest lines that a container wrote.
+func (a *Access) Logs(ctx context.Context, namespace, pod, container string, lines int64) ([]byte, error) {
+	core, _, err := a.core()
+	if err != nil {
+		return nil, err
+	}
+	text, err := core.Get().Resource("pods").Namespace(namespace).Name(pod).SubResource("log").
+		VersionedParams(&corev1.PodLogOptions{Container: container, TailLines: &lines, Timestamps: true}, scheme.ParameterCodec).Do(ctx).Raw()
+	return text, Explain(err, Request{Verb: "get", Resource: "pods/log", Namespace: namespace})
 }
