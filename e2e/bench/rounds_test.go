@@ -95,6 +95,8 @@ func inspect(b *testing.B, s *harness.Space) blueprint {
 	return made
 }
 
+// waitNoPods ends a round: the next one begins when kubelets and container runtimes
+// have cleaned up after it, which goes on for a while when the pods are gone.
 func waitNoPods(b *testing.B, s *harness.Space) {
 	b.Helper()
 	s.Eventually("the pods are gone", 2*time.Minute, func() error {
@@ -103,6 +105,7 @@ func waitNoPods(b *testing.B, s *harness.Space) {
 		}
 		return nil
 	})
+	harness.Pause(b.Context(), 3*time.Second)
 }
 
 // measureFloor creates the same pods on the same Kubernetes nodes, all at once and

@@ -103,9 +103,9 @@ func (m *model) owner(shard int32) (Node, bool) {
 }
 
 // designated returns the node that is to own the slots of a shard that never had
-// any: the one that others follow already, else the first. A shard whose replicas
-// follow a member that is gone has none: one of them holds its data and is about
-// to be elected, and nothing may be put above it meanwhile.
+// any: the one that others follow already, else the first that answers. A shard
+// whose replicas follow a member that is gone has none: one of them holds its data
+// and is about to be elected, and nothing may be put above it meanwhile.
 func (m *model) designated(shard int32) (Node, bool) {
 	if slices.ContainsFunc(m.orphans(shard), m.surviving) {
 		return Node{}, false
@@ -126,7 +126,7 @@ func (m *model) designated(shard int32) (Node, bool) {
 			}
 			return Node{}, false
 		}
-		if !found {
+		if v, best := m.view(n), m.view(first); !found || v != nil && v.Reachable && (best == nil || !best.Reachable) {
 			first, found = n, true
 		}
 	}

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -72,28 +73,110 @@ func TestTheDecisionDoesNotDependOnTheOrderOfWhatWasObserved(t *testing.T) {
 	}
 }
 
-func TestNoSlotIsAssignedWhileANodeIsMissing(t *testing.T) {
-	w := newWorld(t, 3, 1)
-	for _, a := range plan.Next(w.Observe()).Actions {
-		w.do(a)
+// untilWaiting carries out decisions until there is nothing to do but to wait, and
+// returns which nodes got slots.
+func (w *world) untilWaiting(observe func() plan.State) (plan.Decision, []string) {
+	w.t.Helper()
+	var owners []string
+	for range 10 {
+		d := plan.Next(observe())
+		if len(d.Actions) == 0 {
+			return d, owners
+		}
+		for _, a := range d.Actions {
+			if a.Kind == plan.AssignSlots {
+				owners = append(owners, a.Node)
+			}
+			w.do(a)
+		}
 	}
-	w.State.Nodes[4].Pod, w.State.Nodes[4].PodIP, w.State.Nodes[4].Detail = plan.PodPending, "", "Unschedulable: no nodes"
-	d := plan.Next(w.Observe())
-	if len(d.Actions) != 0 || !strings.Contains(d.Waiting, w.State.Nodes[4].Name) || !strings.Contains(d.Waiting, "Unschedulable") {
-		t.Errorf("want to wait for the pending pod and say why, got %+v", d)
+	w.t.Fatal("the manager never waits")
+	return plan.Decision{}, nil
+}
+
+func TestSlotsAreAssignedWhileNodesAreStillStarting(t *testing.T) {
+	tests := map[string]struct {
+		missing []int // of nodes 0 and 1 in shard 0, 2 and 3 in shard 1
+		change  func(*plan.State, int)
+		want    []int
+	}{
+		"a replica of each shard starts":      {[]int{1, 3}, pending(""), []int{0, 2}},
+		"the first node of a shard starts":    {[]int{0}, pending(""), []int{1, 2}},
+		"a shard starts as a whole":           {[]int{2, 3}, pending(""), []int{0}},
+		"a node has no room":                  {[]int{3}, pending("Unschedulable: no nodes"), nil},
+		"a node runs and doesn't answer yet":  {[]int{0}, silent, []int{2}},
+		"nothing is missing but introduction": {nil, nil, []int{0, 2}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2, 1)
+			for _, a := range plan.Next(w.Observe()).Actions {
+				w.do(a)
+			}
+			positions := slices.SortedFunc(slices.Values(w.State.Nodes), func(a, b plan.Node) int {
+				return cmp.Or(cmp.Compare(a.Position.Shard, b.Position.Shard), cmp.Compare(a.Position.Index, b.Position.Index))
+			})
+			_, owners := w.untilWaiting(func() plan.State {
+				s := w.Observe()
+				s.Nodes = slices.Clone(s.Nodes)
+				for _, i := range tt.missing {
+					tt.change(&s, slices.IndexFunc(s.Nodes, func(n plan.Node) bool { return n.Name == positions[i].Name }))
+				}
+				return s
+			})
+			var want []string
+			for _, i := range tt.want {
+				want = append(want, positions[i].Name)
+			}
+			if !slices.Equal(owners, want) {
+				t.Errorf("slots went to %v, want %v", owners, want)
+			}
+			w.settle()
+			w.check(2, 1)
+		})
 	}
 }
 
-func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
-	w := newWorld(t, 1, 1)
-	for _, a := range plan.Next(w.Observe()).Actions {
-		w.do(a)
+// pending takes a node's container back to before its start.
+func pending(detail string) func(*plan.State, int) {
+	return func(s *plan.State, i int) {
+		s.Nodes[i].Pod, s.Nodes[i].PodIP, s.Nodes[i].Detail = plan.PodPending, "", detail
+		s.Replies = slices.DeleteFunc(s.Replies, func(r topology.Reply) bool { return r.Node == s.Nodes[i].Name })
 	}
-	s := w.Observe()
-	s.Replies[0] = topology.Reply{Node: s.Replies[0].Node, Err: errors.New("dial: timeout")}
-	d := plan.Next(s)
-	if !strings.Contains(d.Waiting, s.Replies[0].Node) || !strings.Contains(d.Waiting, "timeout") {
-		t.Errorf("want the node and its error in %q", d.Waiting)
+}
+
+func silent(s *plan.State, i int) {
+	for j := range s.Replies {
+		if s.Replies[j].Node == s.Nodes[i].Name {
+			s.Replies[j] = topology.Reply{Node: s.Nodes[i].Name, Err: errors.New("dial: timeout")}
+		}
+	}
+}
+
+func TestWhatANewClusterWaitsForIsNamed(t *testing.T) {
+	tests := map[string]struct {
+		change func(*plan.State, int)
+		why    string
+	}{
+		"a pod that is pending":       {pending("Unschedulable: no nodes"), "Unschedulable"},
+		"a node that does not answer": {silent, "timeout"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3, 1)
+			for _, a := range plan.Next(w.Observe()).Actions {
+				w.do(a)
+			}
+			d, _ := w.untilWaiting(func() plan.State {
+				s := w.Observe()
+				s.Nodes = slices.Clone(s.Nodes)
+				tt.change(&s, 4)
+				return s
+			})
+			if name := w.State.Nodes[4].Name; !strings.Contains(d.Waiting, name) || !strings.Contains(d.Waiting, tt.why) {
+				t.Errorf("want %s and why in %q", name, d.Waiting)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,10 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
+// mostNodes is how many nodes a shard can have. Epochs that count with it stay
+// distinct when the shape is edited while some are set already.
+const mostNodes = 6
+
 // setConfigEpochs gives every node of a new cluster a config epoch of its own
 // before it meets the others: nodes that meet with equal epochs raise them one
 // after the other until they differ, and who owns a slot meanwhile is undefined.
@@ -22,7 +26,7 @@ func setConfigEpochs(m *model) ([]Action, string) {
 		if v == nil || !v.Reachable || v.ConfigEpoch != 0 || len(v.Knows) > 1 {
 			continue
 		}
-		epoch := uint64(n.Position.Shard)*uint64(m.Target.ReplicasPerShard+1) + uint64(n.Position.Index) + 1
+		epoch := uint64(n.Position.Shard)*mostNodes + uint64(n.Position.Index) + 1
 		actions = append(actions, Action{
 			Kind: SetConfigEpoch, Node: n.Name, Epoch: epoch,
 			Reason: fmt.Sprintf("node %s needs a config epoch of its own", n.Name),
@@ -33,10 +37,12 @@ func setConfigEpochs(m *model) ([]Action, string) {
 
 // assignSlots hands out, in a new cluster, the slots that nobody owns. It is done
 // before nodes are introduced, so that the first messages they exchange carry the
-// slots. After creation an uncovered slot is never simply assigned to an empty
-// node: that would hide the loss of its data.
+// slots, and for each shard as soon as one of its nodes answers: a primary that
+// knows of no slots two seconds after its start takes itself for cut off, and calls
+// the cluster fail for five seconds more. After creation an uncovered slot is never
+// simply assigned to an empty node: that would hide the loss of its data.
 func assignSlots(m *model) ([]Action, string) {
-	if !m.Creating {
+	if !m.Creating || !m.comingUp() {
 		return nil, ""
 	}
 	unassigned := m.View.UnassignedSlots()
@@ -47,7 +53,7 @@ func assignSlots(m *model) ([]Action, string) {
 			continue
 		}
 		n, ok := m.primary(shard)
-		if !ok {
+		if !ok || !m.heard(shard) || m.view(n) == nil || !m.view(n).Reachable {
 			continue
 		}
 		if v := m.view(n); v.Role != topology.RolePrimary {
@@ -59,6 +65,29 @@ func assignSlots(m *model) ([]Action, string) {
 		})
 	}
 	return actions, ""
+}
+
+// comingUp reports whether every node of a new cluster answers or is about to: with
+// the first slot the shape is settled until the cluster is complete, so none is
+// assigned while something is in the way that an edit might have to get around.
+func (m *model) comingUp() bool {
+	for _, n := range m.live() {
+		if v := m.view(n); (v == nil || !v.Reachable) && n.Detail != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// heard reports whether every node of a shard that runs has answered: one that has
+// not may own slots.
+func (m *model) heard(shard int32) bool {
+	for _, n := range m.live() {
+		if v := m.view(n); n.Position.Shard == shard && n.Pod == PodRunning && (v == nil || !v.Reachable) {
+			return false
+		}
+	}
+	return true
 }
 
 // replicate attaches every node without slots to the owner of its shard. It never

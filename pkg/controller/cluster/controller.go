@@ -176,8 +176,9 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		out.decision = plan.Next(o.state())
 	}
 	r.serveRequests(o, &out)
-	if o.creating && (o.cluster.Status.TargetSpec == nil || *o.cluster.Status.TargetSpec != o.target) {
-		out.acted = true
+	written, err := r.writeTarget(ctx, o)
+	if err != nil || !written {
+		out.acted, out.failed = true, err
 		return out // the snapshot is written down before the first step towards it
 	}
 	if out.lost = o.unreportedLoss(out.decision.Actions); out.lost != "" {
@@ -185,7 +186,15 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		return out // a loss is written down before its traces go
 	}
 	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
+	if out.failed == nil && activates(out.decision) {
+		out.decision = plan.Next(o.state()) // nothing else has changed, and often it was the last step
+	}
 	return out
+}
+
+// activates reports whether a decision only marks nodes that have found their place.
+func activates(d plan.Decision) bool {
+	return len(d.Actions) > 0 && d.Actions[0].Kind == plan.Activate
 }
 
 // kindsUnknown reports the answer of an API server that checks owner references

@@ -15,6 +15,8 @@ import (
 const (
 	fastest = 50 * time.Millisecond
 	slowest = 10 * time.Second
+	// soon is how long most of what is waited for takes to come.
+	soon = time.Second
 )
 
 // pace remembers since when each cluster has only been waited for.
@@ -44,7 +46,7 @@ func (p *pace) next(key types.NamespacedName, acted, waiting bool, now time.Time
 		p.since[key] = now
 		return fastest
 	}
-	return min(max(now.Sub(began)/10, fastest), slowest)
+	return min(max((now.Sub(began)-soon)/10, fastest), slowest)
 }
 
 func (p *pace) forget(key types.NamespacedName) {

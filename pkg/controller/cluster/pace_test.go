@@ -20,11 +20,12 @@ func TestTheLongerNothingIsDoneTheRarerAClusterIsLookedAt(t *testing.T) {
 		after, want    time.Duration
 	}{
 		{"the first look", false, true, 0, fastest},
-		{"20 s of waiting", false, true, 20 * time.Second, 2 * time.Second},
+		{"a second of waiting", false, true, time.Second, fastest},
+		{"21 s of waiting", false, true, 21 * time.Second, 2 * time.Second},
 		{"an hour of waiting", false, true, time.Hour, slowest},
 		{"an action", true, true, time.Hour, fastest},
-		{"20 s after it", false, true, time.Hour + 20*time.Second, 2 * time.Second},
-		{"nothing left to do", false, false, time.Hour + 20*time.Second, slowest},
+		{"21 s after it", false, true, time.Hour + 21*time.Second, 2 * time.Second},
+		{"nothing left to do", false, false, time.Hour + 21*time.Second, slowest},
 		{"waiting again", false, true, 2 * time.Hour, fastest},
 	} {
 		if got := p.next(key, c.acted, c.waiting, now.Add(c.after)); got != c.want {

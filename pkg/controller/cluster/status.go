@@ -19,6 +19,25 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
+// writeTarget writes down what the creation of a cluster works towards, if that is
+// not done yet. It reports false if the cluster is no longer what was observed.
+func (r *Reconciler) writeTarget(ctx context.Context, o *observation) (bool, error) {
+	if !o.creating || o.cluster.Status.TargetSpec != nil && *o.cluster.Status.TargetSpec == o.target {
+		return true, nil
+	}
+	patch := client.MergeFromWithOptions(o.cluster.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	target := o.target
+	o.cluster.Status.State, o.cluster.Status.TargetSpec = v1alpha1.StateCreating, &target
+	err := r.Client.Status().Patch(ctx, o.cluster, patch)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("write down the target: %w", err)
+	}
+	return true, nil
+}
+
 // writeStatus writes the status if it differs from what is there, and publishes
 // an event for what changed. It reports whether it was outrun: the cache that the
 // pass started from was old, or somebody else wrote.

@@ -62,18 +62,21 @@ func mutations() []mutation {
 	}
 }
 
+// mutatedSchedules is how long a mistake may stay unnoticed: the rarest take 700.
+const mutatedSchedules = 2000
+
 // Every mistake is noticed, and by a check that is meant for it.
 func TestMistakesAreNoticed(t *testing.T) {
 	for _, m := range mutations() {
 		t.Run(m.mistake, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(400) {
+			for seed := range uint64(mutatedSchedules) {
 				if r := Run(seed, Options{Hooks: m.hooks}); slices.Contains(m.caught, r.Check) {
 					t.Logf("noticed after %d schedules: %v", seed+1, r.Err)
 					return
 				}
 			}
-			t.Error("nothing noticed it in 400 schedules")
+			t.Errorf("nothing noticed it in %d schedules", mutatedSchedules)
 		})
 	}
 }
