@@ -179,6 +179,9 @@ func (o *Options) connect(ctx context.Context, f netpol.Flow, from *place, host,
 	})
 	said := output.Clean(out.String())
 	connected := !strings.Contains(said, "Could not connect")
+	if said == "" && err != nil {
+		said = output.Clean(err.Error())
+	}
 	unresolved := strings.Contains(said, "name resolution") || strings.Contains(said, "not known")
 	var exited interface{ ExitStatus() int }
 	switch {
@@ -186,9 +189,9 @@ func (o *Options) connect(ctx context.Context, f netpol.Flow, from *place, host,
 		return unknown, output.Clean(err.Error())
 	case f.To == netpol.ToDNS && unresolved:
 		return blocked, said
-	case f.To == netpol.ToDNS:
+	case f.To == netpol.ToDNS && out.Len() > 0:
 		return passes, ""
-	case unresolved:
+	case unresolved, out.Len() == 0: // it said nothing, so nobody knows
 		return unknown, said
 	case connected:
 		return passes, said
