@@ -18,15 +18,18 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/acknowledge"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/cli"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/completion"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/create"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/failover"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/install"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/networkpolicy"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/pause"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/report"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/restart"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/status"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/version"
@@ -100,6 +103,9 @@ func New(s Surroundings) *cobra.Command {
 		pause.NewResumeCommand(access, flags, s.Streams, s.Clock),
 		acknowledge.NewCommand(access, flags, s.Streams, s.Clock),
 		networkpolicy.NewCommand(access, flags, s.Streams, s.Clock),
+		cli.NewCommand(access, flags, s.Streams),
+		report.NewCommand(access, flags, s.Streams, s.Clock),
+		install.NewCommand(access, flags, s.Streams, s.Clock),
 		version.NewCommand(access, s.Streams),
 		completion.NewCommand(s.Streams),
 		newOptionsCommand(s.Streams),
