@@ -229,7 +229,9 @@ image: build ## Build dist/manager-image.tar, no Docker needed
 	@mkdir -p dist
 	@go run ./deploy/image --binary bin/manager --arch "$$(go env GOARCH)" --tag '$(IMAGE)' --out dist/manager-image.tar
 
-PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+ALL_PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+PLATFORMS ?= $(ALL_PLATFORMS)
+MANAGER_ARCHES ?= amd64 arm64
 # Where a release goes; the tests make it twice.
 RELEASE ?= dist/release
 
@@ -243,7 +245,7 @@ release: $(KUSTOMIZE) $(CYCLONEDX) ## Build what a release holds into dist/relea
 	  GOOS=$$os GOARCH=$$arch $(GO_BUILD) -o $$stage/kubectl-valkey$$exe ./cmd/kubectl-valkey; \
 	  '$(RELEASE).stage/pack' archive --date '$(DATE)' --out '$(RELEASE)'/kubectl-valkey_$(VERSION)_$${os}_$$arch.tar.gz $$stage/kubectl-valkey$$exe LICENSE; \
 	done
-	@for arch in amd64 arm64; do \
+	@for arch in $(MANAGER_ARCHES); do \
 	  echo "manager image for linux/$$arch"; mkdir -p '$(RELEASE).stage'/manager-$$arch; \
 	  GOOS=linux GOARCH=$$arch $(GO_BUILD) -o '$(RELEASE).stage'/manager-$$arch/manager ./cmd/manager; \
 	  '$(RELEASE).stage/image' --binary '$(RELEASE).stage'/manager-$$arch/manager --arch $$arch --tag '$(IMAGE)' --out '$(RELEASE)'/manager-image_$(VERSION)_linux_$$arch.tar; \
@@ -258,8 +260,7 @@ release: $(KUSTOMIZE) $(CYCLONEDX) ## Build what a release holds into dist/relea
 	@'$(KUSTOMIZE)' build --load-restrictor LoadRestrictionsNone '$(RELEASE).stage' >'$(RELEASE)'/install.yaml
 	@'$(KUSTOMIZE)' build deploy/crd >'$(RELEASE)'/crds.yaml
 	@cp deploy/starter.yaml LICENSE '$(RELEASE)'/
-	@if [ -z '$(filter-out $(PLATFORMS),linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)' ]; then \
-	  '$(RELEASE).stage/pack' krew --archives '$(RELEASE)' --version '$(VERSION)' --out '$(RELEASE)'/valkey.yaml; fi
+	@'$(RELEASE).stage/pack' krew $(if $(filter-out $(PLATFORMS),$(ALL_PLATFORMS)),--incomplete) --archives '$(RELEASE)' --version '$(VERSION)' --out '$(RELEASE)'/valkey.yaml
 	@'$(RELEASE).stage/pack' checksums '$(RELEASE)'; rm -rf '$(RELEASE).stage'; ls -l '$(RELEASE)'
 
 .PHONY: test-release

@@ -14,12 +14,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/cluster"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/node"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/metrics"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/version"
 )
@@ -77,7 +79,14 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
-	if err := cluster.SetupWithManager(mgr, cluster.Options{ClusterDomain: o.clusterDomain, Dialer: pool}); err != nil {
+	var counted *metrics.Metrics
+	if o.metricsAddress != metricsOff {
+		counted = metrics.New(mgr.GetCache())
+		if err := ctrlmetrics.Registry.Register(counted); err != nil {
+			return nil, fmt.Errorf("set up metrics: %w", err)
+		}
+	}
+	if err := cluster.SetupWithManager(mgr, cluster.Options{ClusterDomain: o.clusterDomain, Dialer: pool, Metrics: counted}); err != nil {
 		return nil, fmt.Errorf("set up the cluster controller: %w", err)
 	}
 	if err := node.SetupWithManager(mgr, node.Options{

@@ -37,14 +37,16 @@ func archiveCommand() *cobra.Command {
 
 func krewCommand() *cobra.Command {
 	var template, dir, version, out string
+	var incomplete bool
 	cmd := &cobra.Command{
 		Use: "krew", Short: "Write the plugin's manifest for krew", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return writeKrew(template, dir, version, out) },
+		RunE: func(*cobra.Command, []string) error { return writeKrew(template, dir, version, out, incomplete) },
 	}
 	cmd.Flags().StringVar(&template, "template", "plugin-manifest/valkey.yaml", "template of the manifest")
 	cmd.Flags().StringVar(&dir, "archives", "dist/release", "folder with the archives")
 	cmd.Flags().StringVar(&version, "version", "", "version of the release, with a leading v")
 	cmd.Flags().StringVar(&out, "out", "", "file to write")
+	cmd.Flags().BoolVar(&incomplete, "incomplete", false, "let archives of some platforms be missing")
 	return cmd
 }
 

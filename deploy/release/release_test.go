@@ -103,7 +103,7 @@ func TestManifestForKrew(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "valkey.yaml")
-	if err := writeKrew("../../plugin-manifest/valkey.yaml", dir, "v1.2.3", out); err != nil {
+	if err := writeKrew("../../plugin-manifest/valkey.yaml", dir, "v1.2.3", out, false); err != nil {
 		t.Fatal(err)
 	}
 	var manifest struct {
@@ -144,10 +144,10 @@ func TestManifestForKrew(t *testing.T) {
 			t.Errorf("%s/%s: files are %v", goos, goarch, p.Files)
 		}
 	}
-	if err := writeKrew("../../plugin-manifest/valkey.yaml", dir, "1.2.3", out); err == nil || !strings.Contains(err.Error(), "v1.2.3") {
+	if err := writeKrew("../../plugin-manifest/valkey.yaml", dir, "1.2.3", out, false); err == nil || !strings.Contains(err.Error(), "v1.2.3") {
 		t.Errorf("a version without v: %v", err)
 	}
-	if err := writeKrew("../../plugin-manifest/valkey.yaml", t.TempDir(), "v1.2.3", out); err == nil {
+	if err := writeKrew("../../plugin-manifest/valkey.yaml", t.TempDir(), "v1.2.3", out, false); err == nil {
 		t.Error("a manifest was made without archives")
 	}
 }
