@@ -186,6 +186,7 @@ lint: $(GOLANGCI_LINT) $(GOVULNCHECK) ## Check formatting, go.mod, go vet, golan
 	@echo 'formatting'; '$(GOLANGCI_LINT)' fmt --diff
 	@echo 'go.mod'; go mod tidy -diff
 	@echo 'go vet'; go vet ./... && go vet -tags api,e2e,release ./... && GOOS=windows go vet ./cmd/kubectl-valkey && GOOS=darwin go vet ./cmd/kubectl-valkey
+	@echo 'alert rules'; go -C deploy/alerts/check test ./...
 	@echo 'golangci-lint'; '$(GOLANGCI_LINT)' run --allow-serial-runners ./...
 	@echo 'govulncheck'; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \
 	timeout 300 '$(GOVULNCHECK)' ./... >"$$out" 2>&1 || status=$$?; \
