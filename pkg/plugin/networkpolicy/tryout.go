@@ -171,15 +171,17 @@ func address(f netpol.Flow, servers []corev1.Pod) (host, port string, err error)
 func (o *Options) connect(ctx context.Context, f netpol.Flow, from *place, host, port string) (got, detail string) {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
-	var out bytes.Buffer
+	// Two buffers: both streams are copied at once, and a buffer is for one reader.
+	var out, errOut bytes.Buffer
 	err := o.run(ctx, kube.Command{
 		Namespace: from.pod.Namespace, Pod: from.pod.Name, Container: from.container,
 		Argv:   []string{"valkey-cli", "-t", connectSeconds, "-h", host, "-p", port, "PING"},
-		Stdout: &out, Stderr: &out,
+		Stdout: &out, Stderr: &errOut,
 	})
-	said := output.Clean(out.String())
+	said := output.Clean(out.String() + " " + errOut.String())
 	connected := !strings.Contains(said, "Could not connect")
-	if said == "" && err != nil {
+	silent := said == ""
+	if silent && err != nil {
 		said = output.Clean(err.Error())
 	}
 	unresolved := strings.Contains(said, "name resolution") || strings.Contains(said, "not known")
@@ -189,9 +191,9 @@ func (o *Options) connect(ctx context.Context, f netpol.Flow, from *place, host,
 		return unknown, output.Clean(err.Error())
 	case f.To == netpol.ToDNS && unresolved:
 		return blocked, said
-	case f.To == netpol.ToDNS && out.Len() > 0:
+	case f.To == netpol.ToDNS && !silent:
 		return passes, ""
-	case unresolved, out.Len() == 0: // it said nothing, so nobody knows
+	case unresolved, silent: // it said nothing, so nobody knows
 		return unknown, said
 	case connected:
 		return passes, said
