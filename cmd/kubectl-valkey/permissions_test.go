@@ -92,22 +92,22 @@ var lines = map[string]struct {
 	args []string
 	read bool
 }{
-	"status":                        {[]string{"status"}, true},
-	"status NAME":                   {[]string{"status", "demo"}, true},
-	"status NAME -o yaml":           {[]string{"status", "demo", "-o", "yaml"}, true},
-	"plan NAME":                     {[]string{"plan", "demo"}, true},
-	"create":                        {[]string{"create", "new", "--config", "standard", "--shards", "1", "--replicas", "0", "--priority-class", "high"}, false},
-	"failover":                      {[]string{"failover", "demo", "--shard", "0", "--wait=false"}, false},
-	"restart":                       {[]string{"restart", "demo", "--wait=false"}, false},
-	"pause":                         {[]string{"pause", "demo"}, false},
-	"resume":                        {[]string{"resume", "paused"}, false},
-	"networkpolicy NAME":            {[]string{"networkpolicy", "demo"}, true},
-	"networkpolicy --manager":       {[]string{"networkpolicy", "--manager"}, true},
-	"networkpolicy NAME --diff":     {[]string{"networkpolicy", "demo", "--diff"}, false},
-	"networkpolicy NAME --apply":    {[]string{"networkpolicy", "demo", "--apply"}, false},
-	"cli":                           {[]string{"cli", "demo", "--", "PING"}, false},
-	"report":                        {nil, true},
-	"version":                       {[]string{"version"}, true},
+	"status":                     {[]string{"status"}, true},
+	"status NAME":                {[]string{"status", "demo"}, true},
+	"status NAME -o yaml":        {[]string{"status", "demo", "-o", "yaml"}, true},
+	"plan NAME":                  {[]string{"plan", "demo"}, true},
+	"create":                     {[]string{"create", "new", "--config", "standard", "--shards", "1", "--replicas", "0", "--priority-class", "high"}, false},
+	"failover":                   {[]string{"failover", "demo", "--shard", "0", "--wait=false"}, false},
+	"restart":                    {[]string{"restart", "demo", "--wait=false"}, false},
+	"pause":                      {[]string{"pause", "demo"}, false},
+	"resume":                     {[]string{"resume", "paused"}, false},
+	"networkpolicy NAME":         {[]string{"networkpolicy", "demo"}, true},
+	"networkpolicy --manager":    {[]string{"networkpolicy", "--manager"}, true},
+	"networkpolicy NAME --diff":  {[]string{"networkpolicy", "demo", "--diff"}, false},
+	"networkpolicy NAME --apply": {[]string{"networkpolicy", "demo", "--apply"}, false},
+	"cli":                        {[]string{"cli", "demo", "--", "PING"}, false},
+	"report":                     {nil, true},
+	"version":                    {[]string{"version"}, true},
 }
 
 func world() []client.Object {

@@ -5,6 +5,8 @@ package suite
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +112,8 @@ func TestNetworkPoliciesAllowTheMatrixAndNothingElse(t *testing.T) {
 				}
 			}
 
+			checkListening(t, s)
+
 			valkey(t, s, "networkpolicy", "c", "--egress", "--default-deny", "--diff")
 			if err := s.Client.DeleteAllOf(t.Context(), &networkingv1.NetworkPolicy{}, client.InNamespace(s.Name)); err != nil {
 				t.Fatalf("delete the policies: %v", err)
@@ -123,6 +127,33 @@ func TestNetworkPoliciesAllowTheMatrixAndNothingElse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkListening wants two ports to listen in a pod, and no more (S0-37).
+func checkListening(t *testing.T, s *harness.Space) {
+	t.Helper()
+	pod := s.Pods("c")[0]
+	table, err := s.Exec(t.Context(), s.Name, pod.Name, "", "cat", "/proc/net/tcp", "/proc/net/tcp6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const listening = "0A"
+	ports := map[uint64]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Fields(line)
+		if len(cells) < 4 || cells[3] != listening {
+			continue
+		}
+		_, port, _ := strings.Cut(cells[1], ":")
+		n, err := strconv.ParseUint(port, 16, 16)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		ports[n] = true
+	}
+	if len(ports) != 2 || !ports[6379] || !ports[16379] {
+		t.Errorf("in pod %s listen %v, want 6379 and 16379", pod.Name, ports)
 	}
 }
 

@@ -23,11 +23,11 @@ func define(name, help string, labels []string) *gauge {
 }
 
 var (
-	gaugeClusters = define("valkey_clusters", "Clusters by state.", []string{"state"})
-	gaugeShards   = define("valkey_cluster_shards", "Shards by health: ready ones have all their nodes in sync.", with("health"))
-	gaugeWished   = define("valkey_cluster_wished_shards", "Shards that the spec asks for.", cluster)
-	gaugeNodes    = define("valkey_cluster_nodes", "Nodes by role and health.", with("role", "health"))
-	gaugeSlots    = define("valkey_cluster_slots", "Hash slots that a primary owns; 16384 when all are served.", cluster)
+	gaugeClusters  = define("valkey_clusters", "Clusters by state.", []string{"state"})
+	gaugeShards    = define("valkey_cluster_shards", "Shards by health: ready ones have all their nodes in sync.", with("health"))
+	gaugeWished    = define("valkey_cluster_wished_shards", "Shards that the spec asks for.", cluster)
+	gaugeNodes     = define("valkey_cluster_nodes", "Nodes by role and health.", with("role", "health"))
+	gaugeSlots     = define("valkey_cluster_slots", "Hash slots that a primary owns; 16384 when all are served.", cluster)
 	gaugeCondition = define("valkey_cluster_condition", "1 for the status that a condition has, 0 for the others.",
 		with("type", "status"))
 	gaugeExpiry = define("valkey_cluster_certificate_expiry_timestamp_seconds", "When the certificate expires, in seconds since 1970; only with spec.tls.", cluster)

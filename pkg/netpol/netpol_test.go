@@ -118,10 +118,10 @@ func TestNoRuleAdmitsEverybody(t *testing.T) {
 func TestRangesOfAddresses(t *testing.T) {
 	for text, want := range map[string]string{
 		"10.0.0.0/8": "10.0.0.0/8", "fd00::/8": "fd00::/8", "0.0.0.0/0": "0.0.0.0/0",
-		"10.1.2.3":   `"10.1.2.3" is an address, not a range: write 10.1.2.3/32`,
-		"fd00::1":    `"fd00::1" is an address, not a range: write fd00::1/128`,
-		"10.1.0.0/8": `"10.1.0.0/8" has bits beyond its prefix: write 10.0.0.0/8`,
-		"office":     `"office" is no range of addresses: write one such as 10.0.0.0/8 or fd00::/8`,
+		"10.1.2.3":    `"10.1.2.3" is an address, not a range: write 10.1.2.3/32`,
+		"fd00::1":     `"fd00::1" is an address, not a range: write fd00::1/128`,
+		"10.1.0.0/8":  `"10.1.0.0/8" has bits beyond its prefix: write 10.0.0.0/8`,
+		"office":      `"office" is no range of addresses: write one such as 10.0.0.0/8 or fd00::/8`,
 		"10.0.0.0/33": `"10.0.0.0/33" is no range of addresses: write one such as 10.0.0.0/8 or fd00::/8`,
 	} {
 		got, err := CIDR(text)

@@ -96,16 +96,34 @@ func TestWaiting(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"takes no arguments":              {"now"},
-		"don't go together":               {"--wait", "--dry-run=server"},
-		"--timeout needs --wait":          {"--timeout", "1s"},
-		"is no image":                     {"--image", ""},
-		"--dry-run \"x\" is not known":    {"--dry-run=x"},
-		"--output \"xml\" is not known":   {"-o", "xml"},
+		"takes no arguments":            {"now"},
+		"don't go together":             {"--wait", "--dry-run=server"},
+		"--timeout needs --wait":        {"--timeout", "1s"},
+		"is no image":                   {"--image", ""},
+		"--dry-run \"x\" is not known":  {"--dry-run=x"},
+		"--output \"xml\" is not known": {"-o", "xml"},
 	} {
 		_, errOut, code := plugintest.Run(t, build(nil, "v1"), false, args...)
 		if code != exit.Usage || !strings.Contains(errOut, want) {
 			t.Errorf("%v: exit %d with %q, want %q", args, code, errOut, want)
+		}
+	}
+}
+
+// S0-42, S0-45: segmentation is the user's, and nothing stands in the way of a
+// request to the API server.
+func TestNothingIsInstalledThatListensOrFilters(t *testing.T) {
+	objects, err := manifests("", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) < 20 {
+		t.Fatalf("only %d objects are installed", len(objects))
+	}
+	for _, o := range objects {
+		switch kind := o.GetKind(); {
+		case kind == "NetworkPolicy", kind == "Service", strings.HasSuffix(kind, "WebhookConfiguration"), strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
+			t.Errorf("%s %s is installed", kind, o.GetName())
 		}
 	}
 }

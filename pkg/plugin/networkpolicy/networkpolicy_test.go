@@ -94,22 +94,22 @@ func TestPrinted(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--manager for the manager's policy alone":  nil,
-		"takes the name of one cluster":             {"a", "b"},
-		"--apply, --diff and --test are different":  {"demo", "--apply", "--diff"},
-		"--dry-run needs --apply":                   {"demo", "--dry-run=server"},
-		"--external-cidr: \"10.0.0.1\" is an":       {"demo", "--external-cidr", "10.0.0.1"},
-		"is no label selector":                      {"demo", "--client-selector", "=="},
-		"neither the name of a namespace":           {"demo", "--client-namespace", "a b"},
-		"--api-server: \"x\" is no address":         {"--manager", "--api-server", "x"},
-		"give --manager too":                        {"demo", "--api-server", "10.0.0.1:443"},
-		"--egress is about a cluster: name one":     {"--manager", "--egress"},
-		"--test needs the name of a cluster":        {"--manager", "--test"},
-		"--timeout needs --test":                    {"demo", "--timeout", "1s"},
-		"--manager-namespace: \"A\" is no name of":  {"--manager", "--manager-namespace", "A"},
-		"--output \"xml\" is not known":             {"demo", "-o", "xml"},
-		"--diff prints a diff only":                 {"demo", "--diff", "-o", "json"},
-		"--dry-run \"x\" is not known":              {"demo", "--apply", "--dry-run=x"},
+		"--manager for the manager's policy alone": nil,
+		"takes the name of one cluster":            {"a", "b"},
+		"--apply, --diff and --test are different": {"demo", "--apply", "--diff"},
+		"--dry-run needs --apply":                  {"demo", "--dry-run=server"},
+		"--external-cidr: \"10.0.0.1\" is an":      {"demo", "--external-cidr", "10.0.0.1"},
+		"is no label selector":                     {"demo", "--client-selector", "=="},
+		"neither the name of a namespace":          {"demo", "--client-namespace", "a b"},
+		"--api-server: \"x\" is no address":        {"--manager", "--api-server", "x"},
+		"give --manager too":                       {"demo", "--api-server", "10.0.0.1:443"},
+		"--egress is about a cluster: name one":    {"--manager", "--egress"},
+		"--test needs the name of a cluster":       {"--manager", "--test"},
+		"--timeout needs --test":                   {"demo", "--timeout", "1s"},
+		"--manager-namespace: \"A\" is no name of": {"--manager", "--manager-namespace", "A"},
+		"--output \"xml\" is not known":            {"demo", "-o", "xml"},
+		"--diff prints a diff only":                {"demo", "--diff", "-o", "json"},
+		"--dry-run \"x\" is not known":             {"demo", "--apply", "--dry-run=x"},
 	} {
 		_, errOut, code := plugintest.Run(t, build(plugintest.Client(), nil), false, args...)
 		if code != exit.Usage || !strings.Contains(errOut, want) {

@@ -185,12 +185,12 @@ func TestWhatHelpsStays(t *testing.T) {
 	plugintest.Run(t, build(plugintest.Client(fixture()...), log), false, "demo", "--file", path)
 	files := content(t, path)
 	for file, words := range map[string][]string{
-		"cluster.yaml":       {"configRef: standard", "secretRef: demo-tls", "username: app", "NodesNotReady", "request-restart: abc123", "team.example.com/x"},
-		"nodes.yaml":         {"maxmemory: 100mb", "shardIndex: 0", "nodeID: 0000000000000000000000000000000000000abc"},
-		"configmaps.yaml":    {"user app on #(removed)", "port 6379", "~* +@all"},
-		"menu/configs.yaml":  {"maxmemory-policy: allkeys-lru", "name: leaky"},
-		"events.yaml":        {"reason: StepFailed"},
-		"secrets.txt":        {"demo-operator-auth", "demo-tls"},
+		"cluster.yaml":                      {"configRef: standard", "secretRef: demo-tls", "username: app", "NodesNotReady", "request-restart: abc123", "team.example.com/x"},
+		"nodes.yaml":                        {"maxmemory: 100mb", "shardIndex: 0", "nodeID: 0000000000000000000000000000000000000abc"},
+		"configmaps.yaml":                   {"user app on #(removed)", "port 6379", "~* +@all"},
+		"menu/configs.yaml":                 {"maxmemory-policy: allkeys-lru", "name: leaky"},
+		"events.yaml":                       {"reason: StepFailed"},
+		"secrets.txt":                       {"demo-operator-auth", "demo-tls"},
 		"logs/team-a/demo-3fa2c-valkey.log": {"Server initialized", "valkey-cli -a (removed) PING"},
 		"logs/valkey-operator/valkey-operator-1-manager.log": {"dialled 10.0.0.1:6379", "https://(removed)@example.com/"},
 	} {
