@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -63,6 +66,10 @@ func (a *Access) Run(ctx context.Context, c Command) error {
 	var failed utilexec.CodeExitError
 	if errors.As(err, &failed) {
 		return err
+	}
+	// The refusal of an upgrade comes as text alone.
+	if err != nil && !apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") {
+		err = apierrors.NewForbidden(schema.GroupResource{Resource: "pods/exec"}, c.Pod, err)
 	}
 	return Explain(err, Request{Verb: "create", Resource: "pods/exec", Namespace: c.Namespace})
 }
