@@ -251,9 +251,10 @@ release: $(KUSTOMIZE) $(CYCLONEDX) ## Build what a release holds into dist/relea
 	  GOOS=linux GOARCH=$$arch $(GO_BUILD) -o '$(RELEASE).stage'/manager-$$arch/manager ./cmd/manager; \
 	  '$(RELEASE).stage/image' --binary '$(RELEASE).stage'/manager-$$arch/manager --arch $$arch --tag '$(IMAGE)' --out '$(RELEASE)'/manager-image_$(VERSION)_linux_$$arch.tar; \
 	done
-	@for program in kubectl-valkey manager; do \
-	  echo "SBOM of $$program"; \
-	  '$(CYCLONEDX)' app -json -noserial -notimestamp -licenses -main cmd/$$program -output '$(RELEASE)'/$${program}_$(VERSION).cdx.json . 2>'$(RELEASE).stage'/sbom-$$program.log || { cat '$(RELEASE).stage'/sbom-$$program.log; exit 1; }; \
+	@stage='$(RELEASE).stage'; plugin=$$(ls $$stage/$(subst /,-,$(firstword $(PLATFORMS)))/kubectl-valkey*); manager=$$stage/manager-$(firstword $(MANAGER_ARCHES))/manager; \
+	for program in "$$plugin" "$$manager"; do \
+	  name=$$(basename "$$program" .exe); echo "SBOM of $$name"; \
+	  '$(CYCLONEDX)' bin -json -noserial -notimestamp -std -version '$(VERSION)' -output '$(RELEASE)'/$${name}_$(VERSION).cdx.json "$$program" 2>$$stage/sbom.log || { cat $$stage/sbom.log; exit 1; }; \
 	done
 	@printf '%s\n' "resources: [$$(realpath --relative-to='$(RELEASE).stage' deploy/install)]" \
 	  'images: [{name: kubectl-valkey/manager, newTag: "$(VERSION)"}]' \
