@@ -63,10 +63,14 @@ CONTROLLER_GEN := $(TOOLS)/controller-gen-v0.23.0/controller-gen
 KUSTOMIZE := $(TOOLS)/kustomize-v5.8.2/kustomize
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-v2.15.0/golangci-lint
 GOVULNCHECK := $(TOOLS)/govulncheck-v1.9.0/govulncheck
+KREW := $(TOOLS)/krew-v0.4.3/krew
+CYCLONEDX := $(TOOLS)/cyclonedx-gomod-v1.10.0/cyclonedx-gomod
 $(eval $(call tool,controller-gen,v0.23.0,sigs.k8s.io/controller-tools/cmd/controller-gen))
 $(eval $(call tool,kustomize,v5.8.2,sigs.k8s.io/kustomize/kustomize/v5))
 $(eval $(call tool,golangci-lint,v2.15.0,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
 $(eval $(call tool,govulncheck,v1.9.0,golang.org/x/vuln/cmd/govulncheck))
+$(eval $(call tool,krew,v0.4.3,sigs.k8s.io/krew/cmd/krew))
+$(eval $(call tool,cyclonedx-gomod,v1.10.0,github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod))
 
 ##@ See it run
 
@@ -91,7 +95,7 @@ down: ## Stop the local Kubernetes and remove all that it left
 ##@ Test
 
 # The stages of `make test`, those that fail fast first.
-STAGES := lint verify-generate test-unit test-api test-e2e
+STAGES := lint verify-generate test-unit test-api test-release test-e2e
 
 .PHONY: test
 test: ## Run every check and test once: lint, generated files, unit, API server, end to end
@@ -102,7 +106,7 @@ test: ## Run every check and test once: lint, generated files, unit, API server,
 	  printf '    %-16s %5d s\n' $$stage $$((SECONDS - start)) | tee -a '$(LOGS)/times'; \
 	done; \
 	echo; echo '==> times'; cat '$(LOGS)/times'; printf '    %-16s %5d s\n' all $$SECONDS; \
-	for stage in test-unit test-api test-e2e; do \
+	for stage in test-unit test-api test-release test-e2e; do \
 	  echo; echo "==> $$stage"; grep -E '^(ok|FAIL)' "$(LOGS)/$$stage/go-test.log"; \
 	done
 
@@ -181,7 +185,8 @@ soak: ## Simulate clusters around the real planner for FOR=10m
 lint: $(GOLANGCI_LINT) $(GOVULNCHECK) ## Check formatting, go.mod, go vet, golangci-lint and known vulnerabilities
 	@echo 'formatting'; '$(GOLANGCI_LINT)' fmt --diff
 	@echo 'go.mod'; go mod tidy -diff
-	@echo 'go vet'; go vet ./... && go vet -tags api,e2e ./...
+	@echo 'go vet'; go vet ./... && go vet -tags api,e2e,release ./... && GOOS=windows go vet ./cmd/kubectl-valkey && GOOS=darwin go vet ./cmd/kubectl-valkey
+	@echo 'alert rules'; go -C deploy/alerts/check test ./...
 	@echo 'golangci-lint'; '$(GOLANGCI_LINT)' run --allow-serial-runners ./...
 	@echo 'govulncheck'; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \
 	timeout 300 '$(GOVULNCHECK)' ./... >"$$out" 2>&1 || status=$$?; \
@@ -225,24 +230,42 @@ image: build ## Build dist/manager-image.tar, no Docker needed
 	@mkdir -p dist
 	@go run ./deploy/image --binary bin/manager --arch "$$(go env GOARCH)" --tag '$(IMAGE)' --out dist/manager-image.tar
 
-PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+ALL_PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+PLATFORMS ?= $(ALL_PLATFORMS)
+MANAGER_ARCHES ?= amd64 arm64
+# Where a release goes; the tests make it twice.
+RELEASE ?= dist/release
 
 .PHONY: release
-release: $(KUSTOMIZE) ## Build what a release holds into dist/release
-	@rm -rf dist/release dist/stage; mkdir -p dist/release
+release: $(KUSTOMIZE) $(CYCLONEDX) ## Build what a release holds into dist/release
+	@rm -rf '$(RELEASE)' '$(RELEASE).stage'; mkdir -p '$(RELEASE)' '$(RELEASE).stage'
+	@go build -o '$(RELEASE).stage/pack' ./deploy/release; go build -o '$(RELEASE).stage/image' ./deploy/image
 	@for platform in $(PLATFORMS); do \
-	  os=$${platform%/*}; arch=$${platform#*/}; stage=dist/stage/$$os-$$arch; mkdir -p $$stage; exe=; [ $$os != windows ] || exe=.exe; \
+	  os=$${platform%/*}; arch=$${platform#*/}; stage='$(RELEASE).stage'/$$os-$$arch; mkdir -p $$stage; exe=; [ $$os != windows ] || exe=.exe; \
 	  echo "kubectl-valkey for $$platform"; \
 	  GOOS=$$os GOARCH=$$arch $(GO_BUILD) -o $$stage/kubectl-valkey$$exe ./cmd/kubectl-valkey; \
-	  cp LICENSE $$stage/; \
-	  tar -C $$stage --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(DATE)' -c . | gzip -n >dist/release/kubectl-valkey_$(VERSION)_$${os}_$$arch.tar.gz; \
+	  '$(RELEASE).stage/pack' archive --date '$(DATE)' --out '$(RELEASE)'/kubectl-valkey_$(VERSION)_$${os}_$$arch.tar.gz $$stage/kubectl-valkey$$exe LICENSE; \
 	done
-	@for arch in amd64 arm64; do \
-	  echo "manager image for linux/$$arch"; mkdir -p dist/stage/manager-$$arch; \
-	  GOOS=linux GOARCH=$$arch $(GO_BUILD) -o dist/stage/manager-$$arch/manager ./cmd/manager; \
-	  go run ./deploy/image --binary dist/stage/manager-$$arch/manager --arch $$arch --tag '$(IMAGE)' --out dist/release/manager-image_$(VERSION)_linux_$$arch.tar; \
+	@for arch in $(MANAGER_ARCHES); do \
+	  echo "manager image for linux/$$arch"; mkdir -p '$(RELEASE).stage'/manager-$$arch; \
+	  GOOS=linux GOARCH=$$arch $(GO_BUILD) -o '$(RELEASE).stage'/manager-$$arch/manager ./cmd/manager; \
+	  '$(RELEASE).stage/image' --binary '$(RELEASE).stage'/manager-$$arch/manager --arch $$arch --tag '$(IMAGE)' --out '$(RELEASE)'/manager-image_$(VERSION)_linux_$$arch.tar; \
 	done
-	@printf '%s\n' 'resources: [../../deploy/install]' 'images:' '- {name: kubectl-valkey/manager, newTag: "$(VERSION)"}' >dist/stage/kustomization.yaml
-	@'$(KUSTOMIZE)' build dist/stage >dist/release/install.yaml
-	@cp deploy/starter.yaml dist/release/
-	@cd dist/release && sha256sum * >SHA256SUMS && ls -l
+	@stage='$(RELEASE).stage'; plugin=$$(ls $$stage/$(subst /,-,$(firstword $(PLATFORMS)))/kubectl-valkey*); manager=$$stage/manager-$(firstword $(MANAGER_ARCHES))/manager; \
+	for program in "$$plugin" "$$manager"; do \
+	  name=$$(basename "$$program" .exe); echo "SBOM of $$name"; \
+	  '$(CYCLONEDX)' bin -json -noserial -notimestamp -std -version '$(VERSION)' -output '$(RELEASE)'/$${name}_$(VERSION).cdx.json "$$program" 2>$$stage/sbom.log || { cat $$stage/sbom.log; exit 1; }; \
+	done
+	@printf '%s\n' "resources: [$$(realpath --relative-to='$(RELEASE).stage' deploy/install)]" \
+	  'images: [{name: kubectl-valkey/manager, newTag: "$(VERSION)"}]' \
+	  'labels: [{pairs: {app.kubernetes.io/version: "$(VERSION)"}}]' >'$(RELEASE).stage'/kustomization.yaml
+	@'$(KUSTOMIZE)' build --load-restrictor LoadRestrictionsNone '$(RELEASE).stage' >'$(RELEASE)'/install.yaml
+	@'$(KUSTOMIZE)' build deploy/crd >'$(RELEASE)'/crds.yaml
+	@cp deploy/starter.yaml LICENSE '$(RELEASE)'/
+	@'$(RELEASE).stage/pack' krew $(if $(filter-out $(PLATFORMS),$(ALL_PLATFORMS)),--incomplete) --archives '$(RELEASE)' --version '$(VERSION)' --out '$(RELEASE)'/valkey.yaml
+	@'$(RELEASE).stage/pack' checksums '$(RELEASE)'; rm -rf '$(RELEASE).stage'; ls -l '$(RELEASE)'
+
+.PHONY: test-release
+test-release: $(KUSTOMIZE) $(CYCLONEDX) $(KREW) ## Build the release twice, compare it, install the plugin with krew
+	@mkdir -p '$(LOGS)/$@'; kubectl=$$(command -v kubectl || echo "$$($(CLUSTER) assets)/kubectl"); \
+	RELEASE_KREW='$(KREW)' RELEASE_KUBECTL="$$kubectl" go test -tags release -count=1 -timeout 60m $(run_flag) ./e2e/release | tee '$(LOGS)/$@/go-test.log'

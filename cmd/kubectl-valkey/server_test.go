@@ -31,6 +31,9 @@ type apiServer struct {
 	// objects by path of their collection.
 	objects map[string][]client.Object
 
+	// allow, if it is set, are the only permissions that there are.
+	allow func(permission string) bool
+
 	mu       sync.Mutex
 	requests []*http.Request
 }
@@ -75,6 +78,18 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, r.Clone(r.Context()))
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
+	if p := permission(r); s.allow != nil && p != "" && !s.allow(p) {
+		w.WriteHeader(http.StatusForbidden)
+		s.encode(w, &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusForbidden,
+			Reason: metav1.StatusReasonForbidden, Message: "User \"jane\" cannot " + p,
+		})
+		return
+	}
+	if r.URL.Path == "/version" {
+		s.encode(w, map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.2"})
+		return
+	}
 	if r.URL.Query().Get("watch") != "" {
 		w.WriteHeader(http.StatusOK)
 		if err := http.NewResponseController(w).Flush(); err != nil {
@@ -107,7 +122,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isList is whether a path ends in the plural name of a resource.
 func isList(path string) bool {
 	last := path[strings.LastIndex(path, "/")+1:]
-	return slices.Contains([]string{"valkeyclusters", "valkeynodes", "valkeyconfigs", "valkeyimages", "valkeyroles", "pods", "events", "nodes", "namespaces", "secrets"}, last)
+	return slices.Contains([]string{"valkeyclusters", "valkeynodes", "valkeyconfigs", "valkeyimages", "valkeyroles", "pods", "events", "nodes", "namespaces", "secrets", "services", "configmaps", "networkpolicies", "endpointslices", "deployments", "priorityclasses"}, last)
 }
 
 func (s *apiServer) list(w http.ResponseWriter, items []client.Object) {

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/cluster"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/node"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/controller/tls"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/metrics"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/version"
@@ -82,7 +84,14 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 		return nil, err
 	}
 	to := &reach.Reach{Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Dialer: pool, ClusterDomain: o.clusterDomain}
-	if err := cluster.SetupWithManager(mgr, to); err != nil {
+	var counted *metrics.Metrics
+	if o.metricsAddress != metricsOff {
+		counted = metrics.New(mgr.GetCache())
+		if err := ctrlmetrics.Registry.Register(counted); err != nil {
+			return nil, fmt.Errorf("set up metrics: %w", err)
+		}
+	}
+	if err := cluster.SetupWithManager(mgr, to, counted); err != nil {
 		return nil, fmt.Errorf("set up the cluster controller: %w", err)
 	}
 	if err := tls.SetupWithManager(mgr, to, dialer); err != nil {

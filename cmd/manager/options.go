@@ -23,6 +23,9 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 )
 
+// metricsOff is the address that binds no port.
+const metricsOff = "0"
+
 // options are the manager's settings. Each comes from a flag, else from an
 // environment variable (the ConfigMap valkey-operator-config), else from a default.
 type options struct {
@@ -50,7 +53,7 @@ func parse(args []string, env func(string) (string, bool)) (options, error) {
 	flags.BoolVar(&o.platformIDs, "platform-ids", false, "leave user and group IDs of pods to the platform, as OpenShift wants it")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "hold a Lease, so that of several managers one acts")
 	flags.StringVar(&o.leaseNamespace, "leader-election-namespace", "", "namespace of the Lease; empty means the manager's own")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "address to serve metrics at, such as :8080; 0 binds no port")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", metricsOff, "address to serve metrics at, such as :8080; 0 binds no port")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", "0", "address to serve health probes at, such as :8081; 0 binds no port")
 	flags.StringVar(&level, "log-level", setting(env, "LOG_LEVEL", "info"), "debug, info or error (LOG_LEVEL)")
 	flags.BoolVar(&o.showVersion, "version", false, "print the version and exit")

@@ -16,6 +16,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -32,8 +33,13 @@ func managerKey() client.ObjectKey {
 
 // ManagerPods lists the manager's pods, those that are going among them.
 func (e *Env) ManagerPods(ctx context.Context) ([]corev1.Pod, error) {
+	// Pods that networkpolicy --test puts in the manager's place are none.
+	selector, err := labels.Parse("app=" + ManagerName + ",!valkey.gomomento.com/network-probe")
+	if err != nil {
+		return nil, err
+	}
 	var list corev1.PodList
-	err := e.Client.List(ctx, &list, client.InNamespace(ManagerNamespace), client.MatchingLabels{"app": ManagerName})
+	err = e.Client.List(ctx, &list, client.InNamespace(ManagerNamespace), client.MatchingLabelsSelector{Selector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("list the manager's pods: %w", err)
 	}

@@ -294,3 +294,13 @@ func Contains(text string, words ...string) error {
 	}
 	return nil
 }
+
+// SecretData reads the content of a Secret.
+func (s *Space) SecretData(name string) map[string][]byte {
+	s.t.Helper()
+	var secret corev1.Secret
+	if err := s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Name, Name: name}, &secret); err != nil {
+		s.t.Fatalf("read Secret %s: %v", name, err)
+	}
+	return secret.Data
+}

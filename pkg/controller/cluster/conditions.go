@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 )
 
 // setConditions writes every condition of a cluster. A transition time changes
@@ -94,6 +96,11 @@ func degradedCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.C
 	if o.creating && s.State != v1alpha1.StateActive {
 		return condition(kind, false, v1alpha1.ReasonCreating, "the cluster was not complete yet")
 	}
+	if n := o.cutOff(); n > 0 {
+		return condition(kind, true, v1alpha1.ReasonNodeUnreachable, fmt.Sprintf(
+			"none of %d nodes answers the manager on port %d, although their pods run: clients may be served all the same, but nothing is repaired or changed; "+
+				"a NetworkPolicy may be in the way of the manager, kubectl valkey networkpolicy %s -n %s makes one that isn't", n, objects.ClientPort, o.cluster.Name, o.cluster.Namespace))
+	}
 	if len(o.awaited) > 0 {
 		return condition(kind, true, v1alpha1.ReasonCopiesAwaited, join(o.awaited)+
 			"; bring it back, or accept the loss: kubectl valkey acknowledge "+o.cluster.Name+" -n "+o.cluster.Namespace)
@@ -108,6 +115,39 @@ func degradedCondition(s *v1alpha1.ValkeyClusterStatus, o *observation) metav1.C
 		return condition(kind, true, v1alpha1.ReasonNodesNotReady, fmt.Sprintf("%d nodes are missing", n))
 	}
 	return condition(kind, false, v1alpha1.ReasonHealthy, "every node answers and is in sync")
+}
+
+// cutOff counts the nodes of a cluster of which none answers, although the kubelets
+// say that all that are not dead run: then it is rather the manager that can't reach
+// them than they that have failed, all at once. It is 0 otherwise.
+func (o *observation) cutOff() int {
+	running := 0
+	for _, n := range o.planNodes() {
+		if v, asked := o.view.Nodes[n.Name]; asked && v.Reachable {
+			return 0
+		}
+		if n.Dead() {
+			continue
+		}
+		// The pods of a Kubernetes node that is lost are no longer ready, whatever
+		// the gate says.
+		pod := o.pods[n.Name]
+		if n.Pod != plan.PodRunning || n.InSync && !ready(pod) {
+			return 0
+		}
+		running++
+	}
+	return running
+}
+
+// ready is whether a pod is, by its kubelet's word and its gates.
+func ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // worst names the reason of the first node that was lost.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/metrics"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
@@ -39,6 +40,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Reach leads to the servers.
 	Reach *reach.Reach
+	// Metrics counts passes and actions; nil counts nothing.
+	Metrics *metrics.Metrics
 
 	pace      *pace
 	holds     *holds
@@ -49,38 +52,49 @@ type Reconciler struct {
 
 // Reconcile brings one cluster one batch of actions nearer to what it shall be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	begin := time.Now()
+	result, there, err := r.pass(ctx, req)
+	if there {
+		r.Metrics.Pass(req.NamespacedName, time.Since(begin), err)
+	}
+	return result, err
+}
+
+// pass looks at one cluster and acts once. There is false when it is gone or going.
+func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (result ctrl.Result, there bool, err error) {
 	cluster := &v1alpha1.ValkeyCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
+			r.Metrics.Forget(req.NamespacedName)
 			r.pace.forget(req.NamespacedName)
 			r.holds.forget(req.NamespacedName)
 			r.stalls.forget(req.NamespacedName)
 			r.moments.forget(req.NamespacedName)
 			r.Reach.Forget(req.NamespacedName)
-			return ctrl.Result{}, nil
+			return ctrl.Result{}, false, nil
 		}
-		return ctrl.Result{}, fmt.Errorf("read cluster: %w", err)
+		return ctrl.Result{}, false, fmt.Errorf("read cluster: %w", err)
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, nil // ownership deletes everything, nothing may be made again
+		return ctrl.Result{}, false, nil // ownership deletes everything, nothing may be made again
 	}
 	o, err := r.observe(ctx, cluster, r.Client)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, true, err
 	}
 	if r.secondLook(req.NamespacedName, o) {
-		return ctrl.Result{RequeueAfter: blink}, nil
+		return ctrl.Result{RequeueAfter: blink}, true, nil
 	}
 	out := r.decide(ctx, o)
 	if errors.Is(out.failed, errDeleted) {
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, false, nil
 	}
 	if err := r.markInSync(ctx, o); err != nil && out.failed == nil {
 		out.failed = err
 	}
 	outran, err := r.writeStatus(ctx, o, out)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, true, err
 	}
 	if !outran {
 		r.lossReported(o, out.lost)
@@ -88,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	acted := out.failed == nil && out.acted
 	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
 	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
-	return ctrl.Result{RequeueAfter: next}, nil
+	return ctrl.Result{RequeueAfter: next}, true, nil
 }
 
 const (
@@ -212,6 +226,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, actions []plan.Act
 			return nil
 		}
 		acted.Store(true)
+		r.Metrics.Action(client.ObjectKeyFromObject(o.cluster), string(a.Kind), err)
 		logger := log.FromContext(ctx).WithValues("action", a.Kind, "node", a.Node, "reason", a.Reason)
 		if err != nil {
 			logger.Info("action failed", "error", err.Error())

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/metrics"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 )
 
@@ -25,10 +26,10 @@ import (
 const workers = 16
 
 // SetupWithManager registers the controller with its watches.
-func SetupWithManager(mgr ctrl.Manager, to *reach.Reach) error {
+func SetupWithManager(mgr ctrl.Manager, to *reach.Reach, counted *metrics.Metrics) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
-		Reach: to, pace: newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(),
+		Reach: to, Metrics: counted, pace: newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(),
 		immutable: newImmutable(),
 	}
 	return ctrl.NewControllerManagedBy(mgr).

@@ -72,7 +72,7 @@ func (o *Options) command() *cobra.Command {
 	fs.StringVar(&o.to, "to", "", "Node that is to be the primary. Default: the best replica.")
 	o.AddWaitFlags(fs, true, timeout)
 	// The flags were just defined, so they can be completed.
-	_ = cmd.RegisterFlagCompletionFunc("shard", cobra.NoFileCompletions)
+	_ = cmd.RegisterFlagCompletionFunc("shard", o.Access.CompleteShards)
 	_ = cmd.RegisterFlagCompletionFunc("to", o.completeNode)
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,11 @@ func (a *Access) CompleteCluster(cmd *cobra.Command, args []string, toComplete s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.CompleteNames(&v1alpha1.ValkeyClusterList{}, true)(cmd, args, toComplete)
+}
+
+// CompleteNamespaces offers the names of namespaces.
+func (a *Access) CompleteNamespaces(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.CompleteNames(&corev1.NamespaceList{}, false)(cmd, args, toComplete)
 }
 
 func (a *Access) names(ctx context.Context, list client.ObjectList, namespaced bool, prefix string, opts []client.ListOption) []string {
@@ -94,4 +100,57 @@ func (a *Access) AddFlagCompletions(cmd *cobra.Command) {
 		// The flags were just defined, so they can be completed.
 		_ = cmd.RegisterFlagCompletionFunc(flag, f)
 	}
+}
+
+// nodesOf lists the nodes of the cluster on the command line, or of all clusters of
+// the namespace before one is named.
+func (a *Access) nodesOf(cmd *cobra.Command, args []string) []v1alpha1.ValkeyNode {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+	defer cancel()
+	ns, err := a.Namespace()
+	if err != nil {
+		return nil
+	}
+	c, err := a.Client(io.Discard, false)
+	if err != nil {
+		return nil
+	}
+	var list v1alpha1.ValkeyNodeList
+	if c.List(ctx, &list, client.InNamespace(ns)) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(list.Items, func(n v1alpha1.ValkeyNode) bool {
+		return len(args) > 0 && n.Spec.ClusterName != args[0]
+	})
+}
+
+// CompleteNodes offers the nodes of the cluster that was named.
+func (a *Access) CompleteNodes(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []string
+	for _, n := range a.nodesOf(cmd, args) {
+		if strings.HasPrefix(n.Name, toComplete) {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteShards offers the shards of the cluster that was named.
+func (a *Access) CompleteShards(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	indexes := map[int32]bool{}
+	for _, n := range a.nodesOf(cmd, args) {
+		indexes[n.Spec.ShardIndex] = true
+	}
+	var out []string
+	for _, i := range slices.Sorted(maps.Keys(indexes)) {
+		if text := strconv.Itoa(int(i)); strings.HasPrefix(text, toComplete) {
+			out = append(out, text)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }

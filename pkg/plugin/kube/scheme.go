@@ -4,7 +4,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +39,14 @@ var resources = []struct {
 	{corev1.SchemeGroupVersion.WithKind("Node"), "nodes", meta.RESTScopeRoot},
 	{appsv1.SchemeGroupVersion.WithKind("Deployment"), "deployments", meta.RESTScopeNamespace},
 	{coordinationv1.SchemeGroupVersion.WithKind("Lease"), "leases", meta.RESTScopeNamespace},
+	{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), "networkpolicies", meta.RESTScopeNamespace},
+	{discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), "endpointslices", meta.RESTScopeNamespace},
+	{corev1.SchemeGroupVersion.WithKind("ServiceAccount"), "serviceaccounts", meta.RESTScopeNamespace},
+	{rbacv1.SchemeGroupVersion.WithKind("Role"), "roles", meta.RESTScopeNamespace},
+	{rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), "rolebindings", meta.RESTScopeNamespace},
+	{rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), "clusterroles", meta.RESTScopeRoot},
+	{rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), "clusterrolebindings", meta.RESTScopeRoot},
+	{apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), "customresourcedefinitions", meta.RESTScopeRoot},
 	{schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), "priorityclasses", meta.RESTScopeRoot},
 }
 
@@ -45,6 +57,10 @@ func NewScheme() *runtime.Scheme {
 	utilruntime.Must(corev1.AddToScheme(s))
 	utilruntime.Must(appsv1.AddToScheme(s))
 	utilruntime.Must(coordinationv1.AddToScheme(s))
+	utilruntime.Must(networkingv1.AddToScheme(s))
+	utilruntime.Must(rbacv1.AddToScheme(s))
+	utilruntime.Must(apiextensionsv1.AddToScheme(s))
+	utilruntime.Must(discoveryv1.AddToScheme(s))
 	utilruntime.Must(schedulingv1.AddToScheme(s))
 	return s
 }

@@ -40,7 +40,7 @@ func Start(t *testing.T, build Build, in io.Reader, terminal bool, args ...strin
 	cmd.SetOut(out)
 	cmd.SetErr(errOut)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(append(args, "--namespace", Namespace))
+	cmd.SetArgs(append([]string{"--namespace", Namespace}, args...))
 	ctx, stop := context.WithCancel(t.Context())
 	s := &Session{Out: out, ErrOut: errOut, Stop: stop, code: make(chan int, 1)}
 	go func() { s.code <- exit.Report(errOut, cmd.ExecuteContext(ctx)) }()

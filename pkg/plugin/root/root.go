@@ -19,15 +19,19 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/acknowledge"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/certificate"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/cli"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/completion"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/create"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/failover"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/hashpassword"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/install"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/networkpolicy"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/pause"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/report"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/restart"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/rotate"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/status"
@@ -106,6 +110,10 @@ func New(s Surroundings) *cobra.Command {
 		pause.NewResumeCommand(access, flags, s.Streams, s.Clock),
 		rotate.NewCommand(access, flags, s.Streams, s.Clock),
 		acknowledge.NewCommand(access, flags, s.Streams, s.Clock),
+		networkpolicy.NewCommand(access, flags, s.Streams, s.Clock),
+		cli.NewCommand(access, flags, s.Streams),
+		report.NewCommand(access, flags, s.Streams, s.Clock),
+		install.NewCommand(access, flags, s.Streams, s.Clock),
 		version.NewCommand(access, s.Streams),
 		completion.NewCommand(s.Streams),
 		newOptionsCommand(s.Streams),
