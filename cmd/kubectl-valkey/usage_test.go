@@ -111,6 +111,7 @@ func TestEveryExampleParses(t *testing.T) {
 				continue
 			}
 			line, _, _ = strings.Cut(line, " >")
+			line, _, _ = strings.Cut(line, " |")
 			words := strings.Fields(line)
 			found, rest, err := rootCommand().Find(words)
 			if err != nil {
