@@ -107,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	outran := false
 	if !cluster.Spec.Paused {
 		err := r.act(ctx, p)
-		if outran = apierrors.IsConflict(err); err != nil && !outran {
+		if outran = apierrors.IsConflict(err) || apierrors.IsNotFound(err); err != nil && !outran {
 			return ctrl.Result{}, err
 		}
 	}
