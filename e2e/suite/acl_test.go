@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -76,7 +77,9 @@ func logins(s *harness.Space, pods []corev1.Pod, good, bad string) error {
 		for password, want := range map[string]string{good: "PONG", bad: "WRONGPASS"} {
 			// valkey-cli goes on without the login, so the answer counts, not its exit code.
 			out, err := s.CLI("", append([]string{"-h", pod.Status.PodIP}, append(as("app", password), "PING")...)...)
-			if said := out + fmt.Sprint(err); !strings.Contains(said, want) && !(want == "WRONGPASS" && strings.Contains(said, "NOAUTH")) {
+			said := out + fmt.Sprint(err)
+			refused := strings.Contains(said, "WRONGPASS") || strings.Contains(said, "NOAUTH")
+			if refused != (want == "WRONGPASS") || !refused && !strings.Contains(said, want) {
 				return fmt.Errorf("pod %s says to the %s password: %s", pod.Name, password, said)
 			}
 		}
@@ -170,7 +173,7 @@ func rotateCredentials(t *testing.T, s *harness.Space, admin []string) {
 	t.Logf("system passwords: rotated after %s", time.Since(begin).Round(100*time.Millisecond))
 	now := read()
 	for _, key := range []string{objects.AuthKeyOperator, objects.AuthKeyReplication, objects.AuthKeyPrimaryAuth} {
-		if string(now.Data[key]) == string(was.Data[key]) {
+		if bytes.Equal(now.Data[key], was.Data[key]) {
 			t.Errorf("%s of the Secret is as it was", key)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -106,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	outran := false
 	if !cluster.Spec.Paused {
 		err := r.act(ctx, p)
-		if outran = apierrors.IsConflict(err); err != nil && !outran {
+		if outran = apierrors.IsConflict(err) || apierrors.IsNotFound(err); err != nil && !outran {
 			return ctrl.Result{}, err
 		}
 	}
@@ -129,11 +130,11 @@ const again = 100 * time.Millisecond
 func (r *Reconciler) observe(ctx context.Context, p *pass) (bool, error) {
 	cm := &corev1.ConfigMap{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.cluster.Namespace, Name: objects.ACLConfigMapName(p.cluster.Name)}, cm)
-	if apierrors.IsNotFound(err) || err == nil && reach.Owned(p.cluster, cm) != nil {
-		return false, nil
-	}
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read ConfigMap with the users: %w", err)
+	}
+	if !metav1.IsControlledBy(cm, p.cluster) {
+		return false, nil // there is none, or it is somebody else's
 	}
 	p.published = cm
 	if p.members, err = reach.Members(ctx, r.Client, p.cluster); err != nil {
@@ -195,7 +196,7 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) error {
 	if file == p.file() {
 		return nil
 	}
-	if r.judge(ctx, p); p.refused != nil || p.unasked != nil {
+	if !r.judge(ctx, p) {
 		return nil
 	}
 	next := p.published.DeepCopy()

@@ -12,8 +12,9 @@ import (
 )
 
 // judge asks a running server whether it knows every name that the roles have. While
-// no server runs there is none to harm and none to ask.
-func (r *Reconciler) judge(ctx context.Context, p *pass) {
+// no server runs there is none to harm and none to ask. It reports whether the users
+// may be published, and notes why not.
+func (r *Reconciler) judge(ctx context.Context, p *pass) bool {
 	names := p.input().RuleNames()
 	for _, m := range p.members {
 		if !m.Commandable() {
@@ -25,8 +26,9 @@ func (r *Reconciler) judge(ctx context.Context, p *pass) {
 			continue
 		}
 		p.refused, p.unasked = verdict(v.Unknown(names)), nil
-		return
+		break
 	}
+	return p.refused == nil && p.unasked == nil
 }
 
 // verdict puts unknown names into words.

@@ -386,7 +386,8 @@ func (b *bench) rotate() {
 	}
 	b.look()
 	again := &corev1.Secret{}
-	if b.get(objects.AuthSecretName("c"), again); again.ResourceVersion != now.ResourceVersion {
+	b.get(objects.AuthSecretName("c"), again)
+	if again.ResourceVersion != now.ResourceVersion {
 		b.t.Error("one request rotated twice")
 	}
 }

@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	outran := false
 	if (p.copied || p.damaged != nil) && !cluster.Spec.Paused {
 		err := r.act(ctx, p)
-		if outran = apierrors.IsConflict(err); err != nil && !outran {
+		if outran = apierrors.IsConflict(err) || apierrors.IsNotFound(err); err != nil && !outran {
 			return ctrl.Result{}, err
 		}
 	}
@@ -224,7 +224,10 @@ func (p *pass) loaded() map[string]certs.Loaded {
 // missing reports whether something is still to come: a node that hasn't what the
 // copy holds, or a copy that hasn't what the Secret holds.
 func (p *pass) missing() bool {
-	if !p.copied || p.step.Stage != "" {
+	switch {
+	case !p.copied:
+		return p.wish.Invalid == nil // else there is nothing to do before the Secret changes
+	case p.step.Stage != "":
 		return true
 	}
 	return len(notLoaded(p.loaded(), p.have.Loaded())) > 0

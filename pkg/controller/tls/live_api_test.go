@@ -275,13 +275,15 @@ func TestEveryWayToAnotherCertificateIsSafeAndEnds(t *testing.T) {
 	}
 	secret := &corev1.Secret{}
 	b.look()
-	if b.get(objects.TLSSecretName("c"), secret); len(secret.Data) != 4 {
+	b.get(objects.TLSSecretName("c"), secret)
+	if len(secret.Data) != 4 {
 		t.Errorf("the copy still holds files of before: %d", len(secret.Data))
 	}
 	// At rest servers are asked and not told.
 	before, version := b.sets(), secret.ResourceVersion
 	b.look()
-	if b.get(objects.TLSSecretName("c"), secret); b.sets() != before || secret.ResourceVersion != version {
+	b.get(objects.TLSSecretName("c"), secret)
+	if b.sets() != before || secret.ResourceVersion != version {
 		t.Error("a look at rest changes something")
 	}
 }
