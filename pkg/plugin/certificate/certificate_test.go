@@ -208,9 +208,19 @@ func TestAFileIsCheckedAsTheManagerWould(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"--apply"}, {"--self-signed", "--overwrite"}, {"--dry-run=server"}, {"--self-signed", "--apply", "--dry-run=maybe"},
-		{"--issuer", "i", "--self-signed"}, {"--check", "f", "--issuer", "i"}, {"--issuer-kind", "ClusterIssuer"}, {"other"},
-		{"--duration", "1s"}, {"--renew-before", "3000h"}, {"--secret-name", "demo-operator-tls"}, {"-o", "name"}, {"--cluster-domain", "_"},
+		{"--apply"},
+		{"--self-signed", "--overwrite"},
+		{"--dry-run=server"},
+		{"--self-signed", "--apply", "--dry-run=maybe"},
+		{"--issuer", "i", "--self-signed"},
+		{"--check", "f", "--issuer", "i"},
+		{"--issuer-kind", "ClusterIssuer"},
+		{"other"},
+		{"--duration", "1s"},
+		{"--renew-before", "3000h"},
+		{"--secret-name", "demo-operator-tls"},
+		{"-o", "name"},
+		{"--cluster-domain", "_"},
 	} {
 		if out, errOut, code := run(t, plugintest.Client(), strings.NewReader(""), args...); code != exit.Usage || out != "" || !strings.HasPrefix(errOut, "error: ") {
 			t.Errorf("%v: exit %d, %q, %q", args, code, out, errOut)
