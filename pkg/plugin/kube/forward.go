@@ -13,11 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Forwarder opens connections to ports of pods through the API server, as kubectl
@@ -119,12 +119,12 @@ func (f *Forwarder) connect(pod string) (httpstream.Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up client: %w", err)
 	}
-	overSPDY := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-	overWebSocket, err := portforward.NewSPDYOverWebsocketDialer(url, f.config)
+	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, f.config)
 	if err != nil {
 		return nil, fmt.Errorf("set up client: %w", err)
 	}
-	conn, _, err := portforward.NewFallbackDialer(overWebSocket, overSPDY, func(err error) bool {
+	conn, _, err := portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}).Dial(portforward.PortForwardProtocolV1Name)
 	if err == nil {
