@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -190,6 +191,9 @@ func (t *tunnel) open(port int) (net.Conn, error) {
 	return c, nil
 }
 
+// reasonWithin is how long the end of a connection waits for its reason.
+const reasonWithin = 200 * time.Millisecond
+
 // forwarded is a connection whose end is explained by what the pod's side says.
 type forwarded struct {
 	net.Conn
@@ -202,12 +206,15 @@ func (c *forwarded) Read(p []byte) (int, error) {
 	if n > 0 || !errors.Is(err, io.EOF) {
 		return n, err
 	}
+	// The reason is on its way on a stream of its own, if there is one.
+	timer := time.NewTimer(reasonWithin)
+	defer timer.Stop()
 	select {
 	case <-c.failed:
 		if c.failure != nil {
 			return 0, c.failure
 		}
-	default:
+	case <-timer.C:
 	}
 	return n, err
 }

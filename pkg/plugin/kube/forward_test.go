@@ -4,15 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
 func forwarderTo(t *testing.T, handler http.HandlerFunc) *Forwarder {
@@ -73,6 +79,76 @@ func TestAnAPIServerThatDoesNotAnswerDoesNotHoldADial(t *testing.T) {
 	defer cancel()
 	_, err := f.Dial(ctx, "demo-3fa2c", 6379)
 	if err == nil || !strings.Contains(err.Error(), "did not answer in time") {
+		t.Errorf("%v", err)
+	}
+}
+
+// podServer forwards ports as a kubelet does: port 6379 echoes, nothing listens on
+// others. It speaks SPDY only, as older API servers do.
+func podServer(t *testing.T) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.Error(w, "no WebSocket here", http.StatusBadRequest)
+			return
+		}
+		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
+			t.Error(err)
+			return
+		}
+		failures := make(chan httpstream.Stream, 16)
+		conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, _ <-chan struct{}) error {
+			if stream.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
+				failures <- stream
+				return nil
+			}
+			failure := <-failures
+			go func() {
+				if port := stream.Headers().Get(corev1.PortHeader); port == "6379" {
+					_, _ = io.Copy(stream, stream)
+				} else {
+					_, _ = io.WriteString(failure, "connection refused: port "+port)
+				}
+				failure.Close()
+				stream.Close()
+			}()
+			return nil
+		})
+		if conn == nil {
+			return
+		}
+		select {
+		case <-conn.CloseChan():
+		case <-r.Context().Done():
+		}
+	}
+}
+
+func TestAForwardedPortIsAConnectionWithDeadlinesAndTheOtherSidesErrors(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/nowhere")
+	f := forwarderTo(t, podServer(t))
+	conn, err := f.Dial(t.Context(), "demo-3fa2c", 6379)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	reply := make([]byte, 5)
+	if _, err := io.ReadFull(conn, reply); err != nil || string(reply) != "hello" {
+		t.Errorf("%q, %v", reply, err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(reply); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	conn.Close()
+	closed, err := f.Dial(t.Context(), "demo-3fa2c", 6380)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := closed.Read(reply); err == nil || err.Error() != "connection refused: port 6380" {
 		t.Errorf("%v", err)
 	}
 }
