@@ -110,8 +110,10 @@ func TestEveryExampleParses(t *testing.T) {
 			if !ok {
 				continue
 			}
-			line, _, _ = strings.Cut(line, " >")
-			line, _, _ = strings.Cut(line, " |")
+			// What the shell does with it is the shell's.
+			if at := strings.IndexAny(line, "<>|"); at >= 0 {
+				line = line[:at]
+			}
 			words := strings.Fields(line)
 			found, rest, err := rootCommand().Find(words)
 			if err != nil {

@@ -84,7 +84,8 @@ func soundCluster(t *testing.T, s *harness.Space) {
 	if text.Code != 0 || text.Stderr != "" || !strings.Contains(text.Stdout, " 0 failed, 1 skipped") {
 		t.Fatal(text)
 	}
-	if t.Logf("verify-tls took %s for 6 nodes\n%s", took, text.Stdout); took > verifyWithin {
+	t.Logf("verify-tls took %s for 6 nodes\n%s", took, text.Stdout)
+	if took > verifyWithin {
 		t.Errorf("it took %s, want at most %s", took, verifyWithin)
 	}
 	report := reported(t, s.Valkey("verify-tls", "c", "--wait", "-o", "json"), 0)

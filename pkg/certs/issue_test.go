@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestASelfSignedSecretPassesEveryCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key := range data {
-		if string(data[key]) == string(again[key]) {
+		if bytes.Equal(data[key], again[key]) {
 			t.Errorf("%s is the same twice", key)
 		}
 	}

@@ -79,7 +79,8 @@ func Walk(ctx context.Context, p Path) Walked {
 		defer connections.close()
 	}
 	var w Walked
-	if w.Refusal, w.Err = answer(err); err != nil {
+	if err != nil {
+		w.Refusal, w.Err = answer(err)
 		return w
 	}
 	if client.Mode() != valkeygo.ClientModeCluster {

@@ -223,7 +223,7 @@ func TestAClientFollowsRedirectsThroughARealCluster(t *testing.T) {
 		servers[s.name], addresses = s, append(addresses, s.ip+":6379")
 	}
 	cli(t, f, append(append([]string{"--cluster", "create"}, addresses...), "--cluster-yes")...)
-	first := addresses[0][:strings.Index(addresses[0], ":")]
+	first := strings.TrimSuffix(addresses[0], ":6379")
 	eventually(t, "every server knows every slot", func() error {
 		for _, s := range servers {
 			if out := cli(t, f, "-h", s.ip, "CLUSTER", "INFO"); !strings.Contains(out, "cluster_state:ok") {

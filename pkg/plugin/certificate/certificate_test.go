@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -141,13 +142,13 @@ func TestASecretForDevelopmentIsAppliedOnceAndReplacedOnlyWhenAsked(t *testing.T
 	if _, errOut, code := run(t, c, strings.NewReader(""), "--self-signed", "--apply"); code != exit.Failed || !strings.Contains(errOut, "--overwrite") {
 		t.Errorf("exit %d, %q", code, errOut)
 	}
-	if string(stored().Data["tls.crt"]) != string(first.Data["tls.crt"]) {
+	if !bytes.Equal(stored().Data["tls.crt"], first.Data["tls.crt"]) {
 		t.Error("it was replaced without being asked")
 	}
 	if out, _, code := run(t, c, strings.NewReader(""), "--self-signed", "--apply", "--overwrite"); code != exit.OK || out != "secret/demo-tls configured\n" {
 		t.Errorf("exit %d, %q", code, out)
 	}
-	if string(stored().Data["tls.crt"]) == string(first.Data["tls.crt"]) {
+	if bytes.Equal(stored().Data["tls.crt"], first.Data["tls.crt"]) {
 		t.Error("it was not replaced")
 	}
 	sound(t, stored())
@@ -208,9 +209,19 @@ func TestAFileIsCheckedAsTheManagerWould(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"--apply"}, {"--self-signed", "--overwrite"}, {"--dry-run=server"}, {"--self-signed", "--apply", "--dry-run=maybe"},
-		{"--issuer", "i", "--self-signed"}, {"--check", "f", "--issuer", "i"}, {"--issuer-kind", "ClusterIssuer"}, {"other"},
-		{"--duration", "1s"}, {"--renew-before", "3000h"}, {"--secret-name", "demo-operator-tls"}, {"-o", "name"}, {"--cluster-domain", "_"},
+		{"--apply"},
+		{"--self-signed", "--overwrite"},
+		{"--dry-run=server"},
+		{"--self-signed", "--apply", "--dry-run=maybe"},
+		{"--issuer", "i", "--self-signed"},
+		{"--check", "f", "--issuer", "i"},
+		{"--issuer-kind", "ClusterIssuer"},
+		{"other"},
+		{"--duration", "1s"},
+		{"--renew-before", "3000h"},
+		{"--secret-name", "demo-operator-tls"},
+		{"-o", "name"},
+		{"--cluster-domain", "_"},
 	} {
 		if out, errOut, code := run(t, plugintest.Client(), strings.NewReader(""), args...); code != exit.Usage || out != "" || !strings.HasPrefix(errOut, "error: ") {
 			t.Errorf("%v: exit %d, %q, %q", args, code, out, errOut)

@@ -99,7 +99,7 @@ func shorten(s string, n int) string { return s[:min(len(s), n)] }
 // printAll writes objects as YAML documents, or as a list in JSON.
 func (o *Options) printAll(list []any) error {
 	if o.output == output.JSON {
-		var v any = list[0]
+		v := list[0]
 		if len(list) > 1 {
 			v = map[string]any{"apiVersion": "v1", "kind": "List", "items": list}
 		}

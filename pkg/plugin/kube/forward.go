@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Forwarder opens connections to ports of pods through the API server, as kubectl
@@ -119,12 +120,12 @@ func (f *Forwarder) connect(pod string) (httpstream.Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up client: %w", err)
 	}
-	overSPDY := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-	overWebSocket, err := portforward.NewSPDYOverWebsocketDialer(url, f.config)
+	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, f.config)
 	if err != nil {
 		return nil, fmt.Errorf("set up client: %w", err)
 	}
-	conn, _, err := portforward.NewFallbackDialer(overWebSocket, overSPDY, func(err error) bool {
+	conn, _, err := portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}).Dial(portforward.PortForwardProtocolV1Name)
 	if err == nil {
@@ -190,6 +191,9 @@ func (t *tunnel) open(port int) (net.Conn, error) {
 	return c, nil
 }
 
+// reasonWithin is how long the end of a connection waits for its reason.
+const reasonWithin = 200 * time.Millisecond
+
 // forwarded is a connection whose end is explained by what the pod's side says.
 type forwarded struct {
 	net.Conn
@@ -202,12 +206,15 @@ func (c *forwarded) Read(p []byte) (int, error) {
 	if n > 0 || !errors.Is(err, io.EOF) {
 		return n, err
 	}
+	// The reason is on its way on a stream of its own, if there is one.
+	timer := time.NewTimer(reasonWithin)
+	defer timer.Stop()
 	select {
 	case <-c.failed:
 		if c.failure != nil {
 			return 0, c.failure
 		}
-	default:
+	case <-timer.C:
 	}
 	return n, err
 }

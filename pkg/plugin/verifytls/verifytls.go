@@ -251,7 +251,8 @@ func (o *Options) verify(ctx context.Context, s *subject, p pods) (*Report, erro
 }
 
 func (o *Options) print(r *Report) error {
-	text, err := "", error(nil)
+	var text string
+	var err error
 	if o.output == output.Text {
 		text, err = r.text(o.flags.Palette(o.streams.Out))
 	} else {

@@ -43,7 +43,11 @@ func newAuthority(t testing.TB, name string, signer *authority) *authority {
 		NotBefore: plugintest.Now.Add(-time.Hour), NotAfter: plugintest.Now.AddDate(10, 0, 0),
 	}
 	c := sign(t, template, signer)
-	return &authority{certificate: c.Leaf, key: c.PrivateKey.(*ecdsa.PrivateKey)}
+	key, ok := c.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		t.Fatal("the key is no ECDSA key")
+	}
+	return &authority{certificate: c.Leaf, key: key}
 }
 
 func (a *authority) pem() []byte { return pemOf(a.certificate.Raw) }
