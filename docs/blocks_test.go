@@ -13,7 +13,7 @@ import (
 	plugin "github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/root"
 )
 
-var block = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```")
+var block = regexp.MustCompile("(?s)\n *```sh\n(.*?\n) *```")
 
 // commandLine is a line of a block, without what a shell makes of it.
 type commandLine struct {

@@ -170,7 +170,7 @@ func TestThePermissionsPageSaysWhatEachCommandAsksFor(t *testing.T) {
 			t.Errorf("the page has no row %q", name)
 			continue
 		}
-		want := append(row.always, row.also...)
+		want := slices.Concat(row.always, row.also)
 		slices.Sort(want)
 		got, r := asked(t, name, nil)
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -171,6 +171,22 @@ func installWithKrew(t *testing.T, dir string) {
 		"HOME=" + home, "KREW_ROOT=" + root, "KUBECONFIG=/dev/null", "KREW_NO_UPGRADE_CHECK=1",
 		"PATH=" + strings.Join([]string{filepath.Join(root, "bin"), filepath.Dir(kubectl), os.Getenv("PATH")}, string(os.PathListSeparator)),
 	}
+	// An index that holds our manifest alone, as krew reads it.
+	index := filepath.Join(home, "index")
+	if err := os.MkdirAll(filepath.Join(index, "plugins"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(index, "plugins", "valkey.yaml"), []byte(read(t, dir, "valkey.yaml")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "KREW_DEFAULT_INDEX_URI="+index)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "x"}} {
+		run(t, env, "git", append([]string{"-C", index}, args...)...)
+	}
+	run(t, env, krew, "update")
+	if out := run(t, env, krew, "info", "valkey"); !strings.Contains(out, "VERSION: "+version) {
+		t.Errorf("krew says of the plugin: %s", out)
+	}
 	archive := filepath.Join(dir, "kubectl-valkey_"+version+"_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz")
 	run(t, env, krew, "install", "--manifest="+filepath.Join(dir, "valkey.yaml"), "--archive="+archive)
 	if out := run(t, env, kubectl, "valkey", "version", "--client"); !strings.Contains(out, version) {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 )
 
-var shellBlock = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```")
+var shellBlock = regexp.MustCompile("(?s)\n *```sh\n(.*?\n) *```")
 
 // documented are the commands of all pages that a cluster can be shown, each once,
 // in the order of the pages.

@@ -210,9 +210,9 @@ func (n *network) run(_ context.Context, c kube.Command) error {
 	}
 	host, port := c.Argv[4], c.Argv[6]
 	server := c.Container == "valkey"
-	client := labels["valkey-client"] == "true" && c.Namespace == plugintest.Namespace
+	admitted := labels["valkey-client"] == "true" && c.Namespace == plugintest.Namespace
 	switch {
-	case server && host == "kubernetes.default.svc", !server && port == "16379", !server && !client && labels["app"] == "":
+	case server && host == "kubernetes.default.svc", !server && port == "16379", !server && !admitted && labels["app"] == "":
 		_, err := fmt.Fprintf(c.Stderr, "Could not connect to Valkey at %s:%s: Connection timed out", host, port)
 		return errorsJoin(err, utilexec.CodeExitError{Err: fmt.Errorf("exit 1"), Code: 1})
 	case port == "16379":

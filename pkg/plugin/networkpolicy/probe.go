@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +29,10 @@ const (
 	// lookAgain is the time between two looks at what is waited for.
 	lookAgain = 500 * time.Millisecond
 )
+
+var probeNeeds = corev1.ResourceList{
+	corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+}
 
 // probePod is a pod that does nothing but stay, with the labels of what it takes the
 // place of. It runs the cluster's image, which every namespace with a Valkey pod can
@@ -51,6 +56,8 @@ func probePod(like *corev1.Pod, namespace string, labels map[string]string) *cor
 				Name: probeContainer, Image: like.Spec.Containers[0].Image,
 				Command:         []string{"valkey-server", "--bind", "127.0.0.1", "--save", "", "--logfile", "/dev/null"},
 				SecurityContext: like.Spec.Containers[0].SecurityContext,
+				// A quota may insist on them.
+				Resources: corev1.ResourceRequirements{Requests: probeNeeds, Limits: probeNeeds},
 			}},
 		},
 	}

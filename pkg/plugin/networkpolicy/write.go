@@ -73,8 +73,8 @@ func (o *Options) write(ctx context.Context, policies []*networkingv1.NetworkPol
 	written := make([]*networkingv1.NetworkPolicy, len(policies))
 	for i, want := range policies {
 		done := "unchanged"
-		switch {
-		case found[i] == nil:
+		switch found[i] {
+		case nil:
 			done, written[i] = "created", want.DeepCopy()
 			if o.dryRun != operation.DryRunClient {
 				err = kube.Explain(o.client.Create(ctx, written[i], options...), kube.Request{Verb: "create", Resource: "networkpolicies", Namespace: want.Namespace})
@@ -116,7 +116,7 @@ func (o *Options) compare(ctx context.Context, policies []*networkingv1.NetworkP
 	}
 	changed := 0
 	for i, want := range policies {
-		before, after := "", ""
+		before := ""
 		next := want
 		if found[i] != nil {
 			next = merged(found[i], want)
@@ -124,7 +124,8 @@ func (o *Options) compare(ctx context.Context, policies []*networkingv1.NetworkP
 				return err
 			}
 		}
-		if after, err = bare(next, want.TypeMeta); err != nil {
+		after, err := bare(next, want.TypeMeta)
+		if err != nil {
 			return err
 		}
 		if before == after {

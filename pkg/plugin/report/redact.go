@@ -62,14 +62,14 @@ func scrub(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
-			switch {
-			case key == "annotations" || key == "podAnnotations" || key == "serviceAnnotations":
+			switch key {
+			case "annotations", "podAnnotations", "serviceAnnotations":
 				v[key] = scrubAnnotations(value)
-			case key == "managedFields":
+			case "managedFields":
 				delete(v, key)
-			case key == "passwordHashes":
+			case "passwordHashes":
 				v[key] = removed
-			case key == "env":
+			case "env":
 				v[key] = scrubEnv(value)
 			default:
 				if text, ok := value.(string); ok && secretKeys.MatchString(key) && text != "" && !reference(key) {

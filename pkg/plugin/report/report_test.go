@@ -208,8 +208,7 @@ func TestWhatHelpsStays(t *testing.T) {
 func TestWhatMayNotBeReadIsListed(t *testing.T) {
 	c := interceptor.NewClient(plugintest.Client(fixture()...), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			switch list.(type) {
-			case *v1alpha1.ValkeyNodeList:
+			if _, ok := list.(*v1alpha1.ValkeyNodeList); ok {
 				return c.List(ctx, list, opts...)
 			}
 			return plugintest.Forbidden("list", "things", plugintest.Namespace)
