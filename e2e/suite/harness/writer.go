@@ -60,7 +60,20 @@ const writerWithin = 5 * time.Minute
 // if that is empty, and returns when it writes.
 func (s *Space) StartWriter(cluster, node string, args ...string) *Writer {
 	s.t.Helper()
-	pod := s.ClientPod("writer", "")
+	return s.startWriter(cluster, node, "", args)
+}
+
+// StartTLSWriter starts the writer against a TLS cluster, whose nodes it verifies by
+// the ca.crt of a Secret, wherever that is mounted: as the Secret is now.
+func (s *Space) StartTLSWriter(cluster, node, secret string, args ...string) *Writer {
+	s.t.Helper()
+	// The name of the Service in the namespace alone is in no certificate.
+	return s.startWriter(s.Names(cluster)[0], node, secret, append([]string{"--ca", "/secret/ca.crt"}, args...))
+}
+
+func (s *Space) startWriter(address, node, secret string, args []string) *Writer {
+	s.t.Helper()
+	pod := s.ClientPod("writer", secret)
 	pod.Spec.NodeName = node
 	s.Create(pod)
 	s.Eventually("the writer's pod runs", time.Minute, func() error {
@@ -80,7 +93,7 @@ func (s *Space) StartWriter(cluster, node string, args ...string) *Writer {
 	w := &Writer{t: s.t, in: toWriter, out: bufio.NewScanner(fromWriter), stderr: &lockedBuffer{}, done: make(chan error, 1)}
 	w.out.Buffer(nil, 1<<20)
 	go func() {
-		err := s.stream(s.t.Context(), pod.Name, append([]string{"/tmp/writer", "--address", cluster + ":6379"}, args...),
+		err := s.stream(s.t.Context(), pod.Name, append([]string{"/tmp/writer", "--address", address + ":6379"}, args...),
 			remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: w.stderr})
 		_ = out.CloseWithError(err)
 		w.done <- err
