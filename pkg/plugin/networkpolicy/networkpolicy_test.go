@@ -234,6 +234,12 @@ func says(c kube.Command, out, errOut string, code int) error {
 	}
 	go copyTo(c.Stdout, outReader)
 	go copyTo(c.Stderr, errReader)
+	// Both copies are under way before either stream says anything.
+	for _, w := range []io.Writer{outWriter, errWriter} {
+		if _, err := w.Write(nil); err != nil {
+			return err
+		}
+	}
 	for _, one := range []struct {
 		w    *io.PipeWriter
 		text string
