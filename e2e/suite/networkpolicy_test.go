@@ -55,13 +55,11 @@ func startLabelled(s *harness.Space, mount string) {
 	})
 }
 
-func valkey(t *testing.T, s *harness.Space, args ...string) harness.Result {
+func valkey(t *testing.T, s *harness.Space, args ...string) {
 	t.Helper()
-	r := s.Valkey(args...)
-	if r.Code != 0 {
+	if r := s.Valkey(args...); r.Code != 0 {
 		t.Fatal(r)
 	}
-	return r
 }
 
 // S0-65 to S0-73, N-03: in a namespace that is closed to everything in both

@@ -2,7 +2,9 @@ package networkpolicy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -213,21 +215,46 @@ func (n *network) run(_ context.Context, c kube.Command) error {
 	admitted := labels["valkey-client"] == "true" && c.Namespace == plugintest.Namespace
 	switch {
 	case server && host == "kubernetes.default.svc", !server && port == "16379", !server && !admitted && labels["app"] == "":
-		_, err := fmt.Fprintf(c.Stderr, "Could not connect to Valkey at %s:%s: Connection timed out", host, port)
-		return errorsJoin(err, utilexec.CodeExitError{Err: fmt.Errorf("exit 1"), Code: 1})
+		return says(c, "", fmt.Sprintf("Could not connect to Valkey at %s:%s: Connection timed out", host, port), 1)
 	case port == "16379":
-		_, err := fmt.Fprint(c.Stderr, "Error: Server closed the connection")
-		return errorsJoin(err, utilexec.CodeExitError{Err: fmt.Errorf("exit 1"), Code: 1})
+		return says(c, "", "Error: Server closed the connection", 1)
 	}
-	_, err := fmt.Fprint(c.Stdout, "PONG")
-	return err
+	return says(c, "PONG", "", 0)
 }
 
-func errorsJoin(err error, then utilexec.CodeExitError) error {
-	if err != nil {
+// says copies both streams at once, as a connection to a pod does: the one that
+// carries nothing ends last.
+func says(c kube.Command, out, errOut string, code int) error {
+	outReader, outWriter := io.Pipe()
+	errReader, errWriter := io.Pipe()
+	errs := make(chan error, 2)
+	copyTo := func(w io.Writer, r io.Reader) {
+		_, err := io.Copy(w, r)
+		errs <- err
+	}
+	go copyTo(c.Stdout, outReader)
+	go copyTo(c.Stderr, errReader)
+	// Both copies are under way before either stream says anything.
+	for _, w := range []io.Writer{outWriter, errWriter} {
+		if _, err := w.Write(nil); err != nil {
+			return err
+		}
+	}
+	for _, one := range []struct {
+		w    *io.PipeWriter
+		text string
+	}{{errWriter, errOut}, {outWriter, out}} {
+		if _, err := io.WriteString(one.w, one.text); err != nil {
+			return err
+		}
+		if err := one.w.Close(); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(<-errs, <-errs); err != nil || code == 0 {
 		return err
 	}
-	return then
+	return utilexec.CodeExitError{Err: fmt.Errorf("exit %d", code), Code: code}
 }
 
 func TestTryingOut(t *testing.T) {
