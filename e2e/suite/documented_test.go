@@ -95,7 +95,8 @@ func TestDocumentedCommandsRun(t *testing.T) {
 	for _, line := range documented(t, e.Root) {
 		command := here(s, line)
 		if args, ok := strings.CutPrefix(command, "valkey-cli "); ok {
-			if out, err := s.CLI("", strings.Fields(args)...); err != nil || strings.Contains(out, "ERR") {
+			// One without a command reads them from its standard input.
+			if out, err := s.CLI("PING\n", strings.Fields(args)...); err != nil || strings.Contains(out, "ERR") {
 				t.Errorf("%s: %v: %s", command, err, out)
 			}
 			continue
@@ -136,12 +137,12 @@ func TestCLIAndReport(t *testing.T) {
 	s.WaitActive("c")
 
 	for i, key := range []string{"a", "b", "c", "d"} { // of both shards: redirects are followed, and verified
-		r := s.RunKubectl(t.Context(), password+"\n", "valkey", "cli", "c", "--user", "app", "-n", s.Name, "--", "SET", key, "value")
+		r := s.RunKubectl(t.Context(), password+"\n", "valkey", "cli", "c", "--valkey-user", "app", "-n", s.Name, "--", "SET", key, "value")
 		if r.Code != 0 || !strings.Contains(r.Stdout, "OK") {
 			t.Errorf("key %d: %s", i, r)
 		}
 	}
-	r := s.RunKubectl(t.Context(), password+"\nGET a\nACL WHOAMI\n", "valkey", "cli", "c", "--user", "app", "--shard", "1", "-n", s.Name)
+	r := s.RunKubectl(t.Context(), password+"\nGET a\nACL WHOAMI\n", "valkey", "cli", "c", "--valkey-user", "app", "--shard", "1", "-n", s.Name)
 	if r.Code != 0 || harness.Contains(r.Stdout, "value", "app") != nil {
 		t.Errorf("commands on standard input: %s", r)
 	}
@@ -158,7 +159,7 @@ func TestCLIAndReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := harness.Contains(string(out), "kind: ValkeyCluster", "valkey.conf", "tls-port 6379", "user app on #(removed)", "action done"); err != nil {
+	if err := harness.Contains(string(out), "kind: ValkeyCluster", "valkey.conf", "tls-port 6379", "user app on resetpass #(removed)", "action done"); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"c-operator-auth", "c-operator-tls", "cert"} {

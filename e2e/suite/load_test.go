@@ -20,6 +20,10 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
+// patient is what a writer has to be while many tests share few cores: none of its
+// operations may fail only because a server had to wait for its turn.
+const patient = "--patience=20s"
+
 // longest is ten times the gap in ms that make bench finds in planned operations.
 const longest = 2000
 
@@ -49,7 +53,7 @@ func TestShardsComeAndGoUnderLoad(t *testing.T) {
 	s := harness.Start(t).Space(t, 9)
 	s.Create(s.Cluster("c", 3, 1))
 	s.WaitActive("c")
-	w := s.StartWriter("c", "", "--ranges", ranges(4), "--preload", "50000", "--every", "4ms")
+	w := s.StartWriter("c", "", patient, "--ranges", ranges(4), "--preload", "50000", "--every", "4ms")
 	for _, shards := range []int32{4, 3} {
 		w.Mark(fmt.Sprintf("to %d", shards))
 		resize(s, shape{shards, 1})
@@ -90,7 +94,7 @@ func TestAnImageRollsUnderLoad(t *testing.T) {
 	at := strings.LastIndex(rebuilt.Ref, ":")
 	other.Spec.Repository, other.Spec.Tag = rebuilt.Ref[:at], rebuilt.Ref[at+1:]
 	s.Publish(other)
-	w := s.StartWriter("c", "", "--ranges", ranges(3), "--every", "4ms")
+	w := s.StartWriter("c", "", patient, "--ranges", ranges(3), "--every", "4ms")
 	before := podUIDs(s)
 	w.Mark("roll")
 	change(s, func(spec *v1alpha1.ValkeyConfigSpec) { spec.ImageRef = other.Name })
@@ -112,7 +116,7 @@ func TestAPrimaryIsHandedOverUnderLoad(t *testing.T) {
 	s := harness.Start(t).Space(t, 8)
 	s.Create(s.Cluster("c", 3, 1))
 	s.WaitActive("c")
-	w := s.StartWriter("c", "", "--ranges", ranges(3), "--every", "4ms")
+	w := s.StartWriter("c", "", patient, "--ranges", ranges(3), "--every", "4ms")
 	for shard, how := range map[int32]func(harness.Server){
 		0: func(p harness.Server) { deletePod(s, p.Pod) },
 		1: func(p harness.Server) { evict(t, s, p.Pod) },
@@ -146,7 +150,7 @@ func TestTheWriterReportsALoss(t *testing.T) {
 	s := harness.Start(t).Space(t, 8)
 	s.Create(s.Cluster("c", 3, 1))
 	s.WaitActive("c")
-	w := s.StartWriter("c", "", "--ranges", ranges(3), "--every", "10ms", "--preload", "3000")
+	w := s.StartWriter("c", "", patient, "--ranges", ranges(3), "--every", "10ms", "--preload", "3000")
 	for _, server := range s.WaitFormed("c", 3, 1) {
 		if server.Shard() == 1 {
 			if err := s.KillServer(t.Context(), server.Pod); err != nil {

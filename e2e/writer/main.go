@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	flags.StringVar(&o.prefix, "prefix", "w", "what the names of all keys begin with")
 	flags.IntVar(&o.clients, "clients", 4, "how many clients write at once")
 	flags.DurationVar(&o.every, "every", 2*time.Millisecond, "from one write of a client to its next")
+	flags.DurationVar(&o.patience, "patience", 500*time.Millisecond, "how long a connection may be silent before it is given up")
 	flags.IntVar(&o.preload, "preload", 0, "how many keys to write before, as fast as they are taken")
 	flags.IntVar(&o.size, "size", 16, "bytes of a preloaded value")
 	ranges := flags.String("ranges", "0-16383", "slots to report on apart from each other, such as 0-5460,5461-10922,10923-16383")

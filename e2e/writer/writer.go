@@ -20,7 +20,7 @@ import (
 type options struct {
 	address, ca, username, prefix string
 	clients, preload, size        int
-	every                         time.Duration
+	every, patience               time.Duration
 	ranges                        []slots.Set
 }
 
@@ -39,7 +39,7 @@ type writer struct {
 
 // connect makes the clients, with the settings of an application that has to
 // notice a dead node: it asks for the topology every half second and gives up a
-// connection that is silent for as long.
+// connection that is silent for its patience.
 func connect(ctx context.Context, o options) (*writer, error) {
 	if o.address == "" {
 		return nil, errors.New("--address is missing: host:port of any node")
@@ -71,8 +71,8 @@ func dial(ctx context.Context, o options, config *tls.Config) (valkey.Client, er
 			Username:         o.username,
 			Password:         os.Getenv("PASSWORD"),
 			DisableCache:     true,
-			Dialer:           net.Dialer{Timeout: 500 * time.Millisecond, KeepAlive: 250 * time.Millisecond},
-			ConnWriteTimeout: 500 * time.Millisecond,
+			Dialer:           net.Dialer{Timeout: o.patience, KeepAlive: o.patience / 2},
+			ConnWriteTimeout: o.patience,
 			ClusterOption:    valkey.ClusterOption{ShardsRefreshInterval: 500 * time.Millisecond},
 		})
 		if err == nil {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/inspect"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
@@ -27,8 +28,8 @@ what follows "--" it carries out at once, and commands on standard input one by 
 
 It runs in the primary of shard 0 unless --shard or --node says where.
 
-With --user, the password is asked for on the terminal, or, when standard input is
-none, read as its first line. It is in no argument and no file. Without --user
+With --valkey-user, the password is asked for on the terminal, or, when standard input is
+none, read as its first line. It is in no argument and no file. Without --valkey-user
 whoever connects is the user "default", which only is let in while the cluster binds
 no users.
 
@@ -42,13 +43,15 @@ const example = `  # A prompt
   kubectl valkey cli demo -- GET greeting
 
   # As a user, on the primary of shard 2
-  kubectl valkey cli demo --user app --shard 2
+  kubectl valkey cli demo --valkey-user app --shard 2
 
   # The password from a file, then commands
-  cat password commands | kubectl valkey cli demo --user app`
+  cat password commands | kubectl valkey cli demo --valkey-user app`
 
-// caFile is the CA of the servers in every pod of a TLS cluster.
-const caFile = "/etc/valkey/tls/ca.crt"
+// encrypted runs valkey-cli with the CA that the pod's server is to trust. Which of
+// the files that is, a file beside them says, the CA first: a rotation changes it.
+const encrypted = `read -r ca <` + objects.TLSDir + "/" + objects.TLSCurrentFile +
+	` && exec valkey-cli -c --tls --cacert "` + objects.TLSDir + `/$ca" "$@"`
 
 const container = "valkey"
 
@@ -78,7 +81,7 @@ func NewCommand(access *kube.Access, flags *output.Flags, streams genericiooptio
 
 func (o *Options) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                   "cli NAME [--user USER] [--shard N|--node NODE] [-- COMMAND...]",
+		Use:                   "cli NAME [--valkey-user USER] [--shard N|--node NODE] [-- COMMAND...]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Run valkey-cli in a cluster",
 		Long:                  long,
@@ -95,7 +98,7 @@ func (o *Options) command() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.user, "user", "", "User of the cluster to log in as; the password is asked for.")
+	fs.StringVar(&o.user, "valkey-user", "", "ACL user of the cluster to log in as; the password is asked for. (--user is kubectl's, for the API server.)")
 	fs.StringVar(&o.node, "node", "", "Node whose pod to run in.")
 	fs.Int32Var(&o.shard, "shard", 0, "Shard whose primary's pod to run in, from 0.")
 	_ = cmd.RegisterFlagCompletionFunc("node", o.access.CompleteNodes)
@@ -117,14 +120,14 @@ func (o *Options) Validate(cmd *cobra.Command, args []string) error {
 	case o.shard < 0:
 		return exit.Usagef("--shard is %d; shards count from 0", o.shard)
 	case strings.HasPrefix(o.user, "-"):
-		return exit.Usagef("--user %q is no user: give a name", o.user)
+		return exit.Usagef("--valkey-user %q is no user: give a name", o.user)
 	default:
 		o.anyShard = !fs.Changed("shard")
 	}
 	o.name, o.args = args[0], args[1:]
 	for _, arg := range o.args {
 		if arg == "-a" || arg == "--pass" || arg == "-u" {
-			return exit.Usagef("%s would put a password where others see it: use --user, which asks for it", arg)
+			return exit.Usagef("%s would put a password where others see it: use --valkey-user, which asks for it", arg)
 		}
 		if !strings.HasPrefix(arg, "-") {
 			break
@@ -184,7 +187,7 @@ func (o *Options) explain(err error, pod string) error {
 func (o *Options) argv(c *v1alpha1.ValkeyCluster) []string {
 	argv := []string{"valkey-cli", "-c"}
 	if c.Spec.TLS != nil {
-		argv = append(argv, "--tls", "--cacert", caFile)
+		argv = []string{"sh", "-c", encrypted, "valkey-cli"}
 	}
 	if o.user != "" {
 		argv = append(argv, "--user", o.user, "--askpass")

@@ -69,8 +69,8 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"as it is", f, []string{"demo"}, primary[0].Primary, []string{"valkey-cli", "-c"}},
 		{"a command", f, []string{"demo", "--", "GET", "-a"}, primary[0].Primary, []string{"valkey-cli", "-c", "GET", "-a"}},
-		{"TLS", tls, []string{"demo"}, primary[0].Primary, []string{"valkey-cli", "-c", "--tls", "--cacert", "/etc/valkey/tls/ca.crt"}},
-		{"a user", f, []string{"demo", "--user", "app"}, primary[0].Primary, []string{"valkey-cli", "-c", "--user", "app", "--askpass"}},
+		{"TLS", tls, []string{"demo"}, primary[0].Primary, []string{"sh", "-c", `read -r ca </etc/valkey/tls/current && exec valkey-cli -c --tls --cacert "/etc/valkey/tls/$ca" "$@"`, "valkey-cli"}},
+		{"a user", f, []string{"demo", "--valkey-user", "app"}, primary[0].Primary, []string{"valkey-cli", "-c", "--user", "app", "--askpass"}},
 		{"a shard", f, []string{"demo", "--shard", "1"}, primary[1].Primary, []string{"valkey-cli", "-c"}},
 		{"a node", f, []string{"demo", "--node", primary[1].Replicas[0]}, primary[1].Replicas[0], []string{"valkey-cli", "-c"}},
 		{"a primary that is dead", failed, []string{"demo"}, primary[0].Replicas[0], []string{"valkey-cli", "-c"}},
@@ -93,8 +93,8 @@ func TestPasswordsAreInNoArgument(t *testing.T) {
 		args []string
 		read string
 	}{
-		"a terminal":            {typed, "", []string{"demo", "--user", "app", "--", "GET", "a"}, password + "\n"},
-		"a pipe":                {nil, password + "\nGET a\n", []string{"demo", "--user", "app"}, password + "\nGET a\n"},
+		"a terminal":            {typed, "", []string{"demo", "--valkey-user", "app", "--", "GET", "a"}, password + "\n"},
+		"a pipe":                {nil, password + "\nGET a\n", []string{"demo", "--valkey-user", "app"}, password + "\nGET a\n"},
 		"no password, a pipe":   {nil, "GET a\n", []string{"demo"}, "GET a\n"},
 		"no password, terminal": {typed, "", []string{"demo", "--", "GET", "a"}, ""},
 	} {
@@ -123,7 +123,7 @@ func TestFailures(t *testing.T) {
 		"no name":                {f, nil, nil, exit.Usage, "takes the name of one cluster"},
 		"commands without --":    {f, nil, []string{"demo", "GET", "a"}, exit.Usage, "commands after --"},
 		"node and shard":         {f, nil, []string{"demo", "--node", "x", "--shard", "0"}, exit.Usage, "give one of them"},
-		"a password in the open": {f, nil, []string{"demo", "--", "-a", "secret"}, exit.Usage, "use --user"},
+		"a password in the open": {f, nil, []string{"demo", "--", "-a", "secret"}, exit.Usage, "use --valkey-user"},
 		"no such cluster":        {f, nil, []string{"other"}, exit.Failed, "other"},
 		"no such node":           {f, nil, []string{"demo", "--node", "x"}, exit.Failed, "it has demo-3fa2c"},
 		"no such shard":          {f, nil, []string{"demo", "--shard", "7"}, exit.Failed, "no pod of shard 7"},
