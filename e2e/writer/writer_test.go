@@ -21,8 +21,15 @@ func TestAGapLastsFromSuccessToSuccess(t *testing.T) {
 		ms, slot int
 		err      error
 	}{
-		{10, 0, nil}, {10, 16383, nil}, {20, 0, nil}, {90, 16383, errors.New("refused")}, {95, 0, nil},
-		{130, 0, nil}, {150, 16383, nil}, {190, 0, nil}, {200, 16383, nil},
+		{10, 0, nil},
+		{10, 16383, nil},
+		{20, 0, nil},
+		{90, 16383, errors.New("refused")},
+		{95, 0, nil},
+		{130, 0, nil},
+		{150, 16383, nil},
+		{190, 0, nil},
+		{200, 16383, nil},
 	} {
 		l.wrote(fmt.Sprintf("k%d", w.ms), w.slot, at(w.ms-5), at(w.ms), w.err)
 	}
