@@ -16,7 +16,7 @@ import (
 // 1 GB a shard, with kubectl drain and nothing else, while the writer writes.
 func BenchmarkDrain(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
-	s := begin(b, 3, 3, v1alpha1.ValkeyConfigSpec{
+	s := begin(b, 3, v1alpha1.ValkeyConfigSpec{
 		Resources: memory("2Gi"),
 		Valkey:    map[string]v1alpha1.SettingValue{"maxmemory": "1600mb"},
 	}, "--preload", "30000", "--size", "100000")

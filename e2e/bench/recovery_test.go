@@ -21,7 +21,7 @@ import (
 // election after a kill, their own handover on SIGTERM.
 func BenchmarkRecovery(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
-	s := begin(b, 3, 3, v1alpha1.ValkeyConfigSpec{}, "--preload", "20000")
+	s := begin(b, 3, v1alpha1.ValkeyConfigSpec{}, "--preload", "20000")
 	steps := []struct {
 		name string
 		do   func()

@@ -17,7 +17,7 @@ import (
 // CLUSTER FAILOVERs in the same run.
 func BenchmarkRoll(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
-	s := begin(b, 3, 3, v1alpha1.ValkeyConfigSpec{}, "--preload", "20000")
+	s := begin(b, 3, v1alpha1.ValkeyConfigSpec{}, "--preload", "20000")
 	s.pause(true)
 	s.writer.Mark("bare failover")
 	s.failoverEach()

@@ -21,7 +21,7 @@ import (
 // MIGRATESLOTS, and once more by valkey-cli --cluster rebalance.
 func BenchmarkScale(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
-	s := begin(b, 3, 6, v1alpha1.ValkeyConfigSpec{}, "--preload", "200000")
+	s := begin(b, 6, v1alpha1.ValkeyConfigSpec{}, "--preload", "200000")
 	var rows []string
 	for _, n := range []int{4, 6} {
 		before := s.owned()

@@ -139,7 +139,8 @@ func (l *log) window(name string, from, until time.Time) report.Window {
 		if f.at.Before(from) || !f.at.Before(until) {
 			continue
 		}
-		if w.Failed++; len(w.Errors) < 5 && !slices.Contains(w.Errors, f.text) {
+		w.Failed++
+		if len(w.Errors) < 5 && !slices.Contains(w.Errors, f.text) {
 			w.Errors = append(w.Errors, f.text)
 		}
 	}

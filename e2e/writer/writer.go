@@ -81,7 +81,10 @@ func dial(ctx context.Context, o options, config *tls.Config) (valkey.Client, er
 		if time.Since(began) > patience || ctx.Err() != nil {
 			return nil, fmt.Errorf("connect to %s: %w", o.address, err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
 
@@ -89,7 +92,7 @@ func tlsConfig(file string) (*tls.Config, error) {
 	if file == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(file) //nolint:gosec // the file is what the flag names
+	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read --ca: %w", err)
 	}

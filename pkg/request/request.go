@@ -25,7 +25,7 @@ const (
 	// answers; it has no arguments.
 	Acknowledge = "acknowledge"
 	// RotateCredentials gives the system users new passwords; it has no arguments.
-	RotateCredentials = "rotate-credentials"
+	RotateCredentials = "rotate-credentials" //nolint:gosec // the name of a request, not a credential
 )
 
 // States of an answer.

@@ -127,7 +127,7 @@ func (s *Space) writerProgram() string {
 	if out, err := build.CombinedOutput(); err != nil {
 		s.t.Fatalf("build the writer: %v: %s", err, out)
 	}
-	program, err := os.ReadFile(file) //nolint:gosec // built above
+	program, err := os.ReadFile(file)
 	if err != nil {
 		s.t.Fatalf("read the writer: %v", err)
 	}

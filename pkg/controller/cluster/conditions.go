@@ -231,12 +231,6 @@ func (r *Reconciler) toldBefore(o *observation, now metav1.Condition) bool {
 	return told && ago < oldNews
 }
 
-// longestNote is how many bytes of text an event may have.
-const longestNote = 1024
-
-// note cuts a text to what an event can carry; the condition has all of it.
-func note(text string) string { return shortened(text, longestNote) }
-
 // shortened cuts a text to a number of bytes.
 func shortened(text string, most int) string {
 	if len(text) <= most {
