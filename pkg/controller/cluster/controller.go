@@ -86,8 +86,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	acted := out.failed == nil && out.acted
-	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
+	acted := out.failed == nil && out.acted || out.outside.acted
+	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting() || o.outside.waiting(out.outside), time.Now())
 	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
 	return ctrl.Result{RequeueAfter: next}, nil
 }
@@ -127,6 +127,8 @@ type outcome struct {
 	refused []settings.Problem
 	// answers to requests, by verb.
 	answers map[string]v1alpha1.RequestStatus
+	// outside is about clients outside Kubernetes.
+	outside outsideOutcome
 	// lost says which slots are about to be given up.
 	lost string
 }
@@ -163,6 +165,9 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		return out
 	}
 	out.refused = r.applySettings(ctx, o)
+	if out.failed = r.openOutside(ctx, o, &out.outside); out.failed != nil {
+		return out
+	}
 	if needsFreshView(out.decision) {
 		if out.failed = r.stillThere(ctx, o); out.failed != nil {
 			return out
