@@ -20,7 +20,9 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/acknowledge"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/completion"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/create"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/endpoints"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/external"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/failover"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
@@ -92,6 +94,8 @@ func New(s Surroundings) *cobra.Command {
 	root.AddCommand(
 		create.NewCommand(access, flags, s.Streams, s.Clock),
 		status.NewCommand(access, flags, s.Streams, s.Clock),
+		endpoints.NewCommand(access, flags, s.Streams),
+		external.NewCommand(access, flags, s.Streams, s.Clock),
 		plan.NewCommand(access, flags, s.Streams, s.Clock),
 		failover.NewCommand(access, flags, s.Streams, s.Clock),
 		restart.NewCommand(access, flags, s.Streams, s.Clock),
