@@ -113,6 +113,29 @@ func (s Situation) InForce() bool {
 	return false
 }
 
+// Withdrawn reports whether no client is given the way to any node from outside: no
+// node announces it, and none lists it.
+func (s Situation) Withdrawn() bool {
+	for _, m := range s.Members {
+		if m.Now == nil || m.outside() {
+			return false
+		}
+	}
+	for _, viewer := range s.Members {
+		for _, m := range s.Members {
+			seen, ok := viewer.Table[m.ID]
+			if !ok {
+				continue
+			}
+			named := viewer.Now.EndpointType == v1alpha1.EndpointHostname
+			if seen.Port != ownPort || named && seen.Hostname != m.PodIP && seen.Hostname != m.PodDNSName {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // wantsNames reports whether clients are to be directed to the outside at all.
 func wantsNames(external *v1alpha1.ExternalAccess) bool {
 	return external != nil && external.Enabled && external.Domain != "" && external.PreferredEndpointType == v1alpha1.EndpointHostname

@@ -241,8 +241,14 @@ func TestNamesWaitUntilEveryNodeCanBeReachedThere(t *testing.T) {
 		if wrong := f.lead(withdraw, Next); wrong != "" {
 			t.Fatal(wrong)
 		}
-		if s := withdraw(); s.InForce() {
+		if s := withdraw(); s.InForce() || !s.Withdrawn() {
 			t.Errorf("TLS %t: outside names are in force after they were withdrawn", tls)
+		}
+		// What only one node still lists, its clients are still given.
+		one := withdraw()
+		one.Members[0].Table[one.Members[2].ID] = Row{Hostname: "shard-1." + domain, Port: 30010}
+		if one.Withdrawn() {
+			t.Errorf("TLS %t: withdrawn although a node lists an outside port", tls)
 		}
 	}
 }

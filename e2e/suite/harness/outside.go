@@ -92,13 +92,16 @@ func (o *Outside) dial(ctx context.Context, address string, _ *net.Dialer, _ *tl
 // Connect makes a cluster client that starts at the given addresses.
 func (o *Outside) Connect(addresses ...string) valkeygo.Client {
 	o.s.t.Helper()
-	c, err := valkeygo.NewClient(valkeygo.ClientOption{
-		InitAddress: addresses, DialCtxFn: o.dial, DisableCache: true, ConnWriteTimeout: 3 * time.Second,
-		ClusterOption: valkeygo.ClusterOption{ShardsRefreshInterval: time.Second},
+	var c valkeygo.Client
+	// The proxies on the machines follow Services with a delay that nobody can see.
+	o.s.Eventually(fmt.Sprintf("a client outside connects to %v", addresses), 20*time.Second, func() error {
+		var err error
+		c, err = valkeygo.NewClient(valkeygo.ClientOption{
+			InitAddress: addresses, DialCtxFn: o.dial, DisableCache: true, ConnWriteTimeout: 3 * time.Second,
+			ClusterOption: valkeygo.ClusterOption{ShardsRefreshInterval: time.Second},
+		})
+		return err
 	})
-	if err != nil {
-		o.s.t.Fatalf("connect to %v from outside: %v", addresses, err)
-	}
 	o.s.t.Cleanup(c.Close)
 	return c
 }

@@ -46,6 +46,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Options  Options
 
+	// gateway speaks of TCPRoutes; nil where there are none.
+	gateway   *gatewayAPI
 	pace      *pace
 	holds     *holds
 	moments   *moments

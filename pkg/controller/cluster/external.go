@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/announce"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -26,6 +27,9 @@ type outside struct {
 	// services and routes of the cluster, by shard; those of others are left out.
 	services map[int32]*corev1.Service
 	gateway  objects.GatewayState
+	routes   map[objects.Place]*gatewayv1.TCPRoute
+	// routeVersion of TCPRoute that the API server serves; empty for none.
+	routeVersion string
 	// leaving are the shards whose Service is being deleted.
 	leaving map[int32]bool
 	// endpoints and pending as the objects are now.
@@ -38,7 +42,7 @@ type outside struct {
 }
 
 // withdrawn reports whether no client is given an outside name any more.
-func (x outside) withdrawn() bool { return !x.inPlay || x.step.Done() && !x.situation.InForce() }
+func (x outside) withdrawn() bool { return !x.inPlay || x.situation.Withdrawn() }
 
 // exposing reports whether nodes have ports outside.
 func (o *observation) exposing() bool {
@@ -311,5 +315,5 @@ func problemOf(err error) settings.Problem {
 
 // waiting reports whether something is still to come that only another look shows.
 func (x outside) waiting(out outsideOutcome) bool {
-	return x.inPlay && (!x.step.Done() || len(x.pending) > 0 || out.moving)
+	return x.inPlay && (!x.step.Done() || len(x.pending) > 0 || out.moving || len(out.unlisted) > 0)
 }

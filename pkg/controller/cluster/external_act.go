@@ -7,6 +7,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -27,6 +28,8 @@ type outsideOutcome struct {
 	acted bool
 	// moving is true while a label is on its way.
 	moving bool
+	// unlisted are nodes that their Service does not lead to yet.
+	unlisted []string
 }
 
 func (x *outsideOutcome) note(acted bool, err error) {
@@ -61,6 +64,30 @@ func (r *Reconciler) openOutside(ctx context.Context, o *observation, out *outsi
 		return err // a new node has to know what the others announce
 	}
 	out.note(r.moveLabels(ctx, o, out))
+	out.note(false, r.checkListed(ctx, o, out))
+	return nil
+}
+
+// checkListed finds the nodes that Services don't lead to yet, until they lead to all
+// of them: the label is not the connection.
+func (r *Reconciler) checkListed(ctx context.Context, o *observation, out *outsideOutcome) error {
+	if !objects.ExternalEnabled(o.cluster) || meta.IsStatusConditionTrue(o.cluster.Status.Conditions, v1alpha1.ConditionExternalAccessReady) {
+		return nil
+	}
+	for shard := range o.outside.services {
+		listed, err := r.listed(ctx, o, shard)
+		if err != nil {
+			return err
+		}
+		for i := range o.nodes {
+			n := &o.nodes[i]
+			labelled := o.external(n, o.pods[n.Name]).Labelled
+			if n.Spec.ShardIndex == shard && labelled && !slices.Contains(listed[objects.ExternalPortName(n.Spec.NodeIndex)], n.Name) {
+				out.unlisted = append(out.unlisted, n.Name)
+			}
+		}
+	}
+	slices.Sort(out.unlisted)
 	return nil
 }
 
@@ -267,24 +294,36 @@ func (r *Reconciler) setLabel(ctx context.Context, o *observation, name string, 
 func (r *Reconciler) portFree(ctx context.Context, o *observation, name string) (bool, error) {
 	i := slices.IndexFunc(o.nodes, func(n v1alpha1.ValkeyNode) bool { return n.Name == name })
 	spec := o.nodes[i].Spec
+	listed, err := r.listed(ctx, o, spec.ShardIndex)
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(listed[objects.ExternalPortName(spec.NodeIndex)], func(pod string) bool { return pod != name }), nil
+}
+
+// listed are the pods that a shard's Service knows of, by the name of its port.
+func (r *Reconciler) listed(ctx context.Context, o *observation, shard int32) (map[string][]string, error) {
 	var list discoveryv1.EndpointSliceList
 	if err := r.Live.List(ctx, &list, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{
-		discoveryv1.LabelServiceName: objects.ShardServiceName(o.cluster.Name, spec.ShardIndex),
+		discoveryv1.LabelServiceName: objects.ShardServiceName(o.cluster.Name, shard),
 	}); err != nil {
-		return false, fmt.Errorf("list the endpoints of shard %d: %w", spec.ShardIndex, err)
+		return nil, fmt.Errorf("list the endpoints of shard %d: %w", shard, err)
 	}
-	port := objects.ExternalPortName(spec.NodeIndex)
-	for _, slice := range list.Items {
-		if !slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return p.Name != nil && *p.Name == port }) {
-			continue
-		}
-		for _, e := range slice.Endpoints {
-			if e.TargetRef == nil || e.TargetRef.Name != name {
-				return false, nil
+	pods := map[string][]string{}
+	for i := range list.Items {
+		for _, port := range list.Items[i].Ports {
+			for _, e := range list.Items[i].Endpoints {
+				name := ""
+				if e.TargetRef != nil {
+					name = e.TargetRef.Name
+				}
+				if port.Name != nil {
+					pods[*port.Name] = append(pods[*port.Name], name)
+				}
 			}
 		}
 	}
-	return true, nil
+	return pods, nil
 }
 
 // leadsToHeir takes the label off a primary in whose own place another node is about

@@ -63,7 +63,11 @@ func outsideCondition(o *observation, out outcome) metav1.Condition {
 		}
 		return no(v1alpha1.ReasonExternalPending, "%s", join(messages))
 	}
-	if waiting := o.withoutPort(); len(waiting) > 0 {
+	waiting := o.withoutPort()
+	for _, name := range out.outside.unlisted {
+		waiting = append(waiting, fmt.Sprintf("the Service does not lead to node %s yet", name))
+	}
+	if len(waiting) > 0 {
 		return no(v1alpha1.ReasonExternalWaiting, "%s", join(waiting))
 	}
 	if announcing != "" {

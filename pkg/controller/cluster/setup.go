@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +28,12 @@ const workers = 16
 
 // SetupWithManager registers the controller with its watches.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
+	gateway, err := newGatewayAPI(mgr)
+	if err != nil {
+		return err
+	}
 	r := &Reconciler{
+		gateway: gateway,
 		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
 		Options: options, pace: newPace(), holds: newHolds(), moments: newMoments(),
 		immutable: newImmutable(), creds: newCredentialCache(),
@@ -44,6 +52,18 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		Watches(&v1alpha1.ValkeyRole{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(specChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.Func(r.Reconcile))
+}
+
+func newGatewayAPI(mgr ctrl.Manager) (*gatewayAPI, error) {
+	g := &gatewayAPI{}
+	var err error
+	if g.dynamic, err = dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
+		return nil, fmt.Errorf("create a client for TCPRoutes: %w", err)
+	}
+	if g.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
+		return nil, fmt.Errorf("create a client for discovery: %w", err)
+	}
+	return g, nil
 }
 
 // specChanged lets pass what may change the resolution of a reference.
