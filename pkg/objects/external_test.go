@@ -75,10 +75,10 @@ func TestTheTypeOfShardServices(t *testing.T) {
 		want   corev1.ServiceType
 		policy corev1.ServiceExternalTrafficPolicy
 	}{
-		"by default":               {want: corev1.ServiceTypeNodePort, policy: "Cluster"},
-		"behind a gateway":         {access: v1alpha1.ExternalAccess{Gateway: gateway}, want: corev1.ServiceTypeClusterIP},
-		"beside a gateway":         {access: v1alpha1.ExternalAccess{Gateway: gateway, ServiceType: "NodePort"}, want: corev1.ServiceTypeNodePort, policy: "Cluster"},
-		"a load balancer, Local":   {access: v1alpha1.ExternalAccess{ServiceType: "LoadBalancer", ExternalTrafficPolicy: "Local"}, want: corev1.ServiceTypeLoadBalancer, policy: "Local"},
+		"by default":                {want: corev1.ServiceTypeNodePort, policy: "Cluster"},
+		"behind a gateway":          {access: v1alpha1.ExternalAccess{Gateway: gateway}, want: corev1.ServiceTypeClusterIP},
+		"beside a gateway":          {access: v1alpha1.ExternalAccess{Gateway: gateway, ServiceType: "NodePort"}, want: corev1.ServiceTypeNodePort, policy: "Cluster"},
+		"a load balancer, Local":    {access: v1alpha1.ExternalAccess{ServiceType: "LoadBalancer", ExternalTrafficPolicy: "Local"}, want: corev1.ServiceTypeLoadBalancer, policy: "Local"},
 		"a ClusterIP has no policy": {access: v1alpha1.ExternalAccess{ServiceType: "ClusterIP", ExternalTrafficPolicy: "Local"}, want: corev1.ServiceTypeClusterIP},
 	} {
 		got := objects.ShardService(exposed(tc.access), 0, 1).Spec

@@ -8,6 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -82,7 +83,7 @@ func (r *Reconciler) checkListed(ctx context.Context, o *observation, out *outsi
 		for i := range o.nodes {
 			n := &o.nodes[i]
 			labelled := o.external(n, o.pods[n.Name]).Labelled
-			if n.Spec.ShardIndex == shard && labelled && !slices.Contains(listed[objects.ExternalPortName(n.Spec.NodeIndex)], n.Name) {
+			if n.Spec.ShardIndex == shard && labelled && !slices.ContainsFunc(listed[objects.ExternalPortName(n.Spec.NodeIndex)], leadsTo(n.Name)) {
 				out.unlisted = append(out.unlisted, n.Name)
 			}
 		}
@@ -298,32 +299,39 @@ func (r *Reconciler) portFree(ctx context.Context, o *observation, name string) 
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(listed[objects.ExternalPortName(spec.NodeIndex)], func(pod string) bool { return pod != name }), nil
+	return !slices.ContainsFunc(listed[objects.ExternalPortName(spec.NodeIndex)], func(e discoveryv1.Endpoint) bool { return podOf(e) != name }), nil
 }
 
-// listed are the pods that a shard's Service knows of, by the name of its port.
-func (r *Reconciler) listed(ctx context.Context, o *observation, shard int32) (map[string][]string, error) {
+// listed are the endpoints of a shard's Service, by the name of its port.
+func (r *Reconciler) listed(ctx context.Context, o *observation, shard int32) (map[string][]discoveryv1.Endpoint, error) {
 	var list discoveryv1.EndpointSliceList
 	if err := r.Live.List(ctx, &list, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{
 		discoveryv1.LabelServiceName: objects.ShardServiceName(o.cluster.Name, shard),
 	}); err != nil {
 		return nil, fmt.Errorf("list the endpoints of shard %d: %w", shard, err)
 	}
-	pods := map[string][]string{}
+	listed := map[string][]discoveryv1.Endpoint{}
 	for i := range list.Items {
 		for _, port := range list.Items[i].Ports {
-			for _, e := range list.Items[i].Endpoints {
-				name := ""
-				if e.TargetRef != nil {
-					name = e.TargetRef.Name
-				}
-				if port.Name != nil {
-					pods[*port.Name] = append(pods[*port.Name], name)
-				}
+			if port.Name != nil {
+				listed[*port.Name] = append(listed[*port.Name], list.Items[i].Endpoints...)
 			}
 		}
 	}
-	return pods, nil
+	return listed, nil
+}
+
+func podOf(e discoveryv1.Endpoint) string {
+	if e.TargetRef == nil {
+		return ""
+	}
+	return e.TargetRef.Name
+}
+
+// leadsTo reports whether connections are made to a pod. What is not ready is listed
+// too, but not led to.
+func leadsTo(pod string) func(discoveryv1.Endpoint) bool {
+	return func(e discoveryv1.Endpoint) bool { return podOf(e) == pod && ptr.Deref(e.Conditions.Ready, true) }
 }
 
 // leadsToHeir takes the label off a primary in whose own place another node is about
@@ -339,4 +347,3 @@ func (r *Reconciler) leadsToHeir(ctx context.Context, o *observation, a plan.Act
 	}
 	return r.setLabel(ctx, o, a.Target, false)
 }
-

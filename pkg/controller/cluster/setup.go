@@ -34,7 +34,7 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	}
 	r := &Reconciler{
 		gateway: gateway,
-		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
+		Client:  mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
 		Options: options, pace: newPace(), holds: newHolds(), moments: newMoments(),
 		immutable: newImmutable(), creds: newCredentialCache(),
 	}
