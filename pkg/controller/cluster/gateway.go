@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -236,11 +237,11 @@ func (r *Reconciler) createRoute(ctx context.Context, o *observation, api dynami
 	delete(content, "status")
 	_, err = api.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		live, err := api.Get(ctx, want.Name, metav1.GetOptions{})
-		if err != nil {
+		list, err := api.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", want.Name).String()})
+		if err != nil || len(list.Items) == 0 {
 			return false, client.IgnoreNotFound(err)
 		}
-		return false, owned(o.cluster, live)
+		return false, owned(o.cluster, &list.Items[0])
 	}
 	if err = gone(err); err != nil {
 		return false, fmt.Errorf("create TCPRoute %s: %w", want.Name, err)

@@ -15,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -208,6 +209,31 @@ func (p *place) wantRoutes(routes []gatewayv1.TCPRoute) {
 		}
 		if port := *routes[i].Spec.ParentRefs[0].Port; port != 30000+2*at.Shard+at.Index {
 			p.Errorf("route %s is attached to port %d", routes[i].Name, port)
+		}
+	}
+}
+
+// Nothing is adopted by name, routes neither.
+func TestARouteOfAnotherOwnerIsNeverTouched(t *testing.T) {
+	p := newPlace(t, gatewayAccess())
+	installRoutes(t, "v1")
+	p.notice("v1")
+	foreign := objects.TCPRoute(p.cluster, objects.Place{Shard: 1})
+	foreign.OwnerReferences, foreign.Labels = nil, nil
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(content, "status")
+	made, err := p.admin().routes("v1", p.cluster.Namespace).Create(t.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.pass(2)
+	p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonNameConflict, "TCPRoute c-shard-1-0 exists and does not belong to this cluster")
+	for _, route := range p.routeList("v1") {
+		if route.Name == made.GetName() && route.ResourceVersion != made.GetResourceVersion() {
+			t.Error("the foreign route was changed")
 		}
 	}
 }
