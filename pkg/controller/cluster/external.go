@@ -49,10 +49,12 @@ func (o *observation) exposing() bool {
 	return objects.ExternalEnabled(o.cluster) || len(o.outside.services) > 0
 }
 
-// turningOff reports whether nodes have to stay as they are, because clients may
-// still be directed to them from outside.
+// turningOff reports whether nodes have to stay as they are: clients may still be
+// directed to them from outside, or they are on the way back from that, which a node
+// that starts without external access would not fit.
 func (o *observation) turningOff() bool {
-	return !objects.ExternalEnabled(o.cluster) && (!o.outside.withdrawn() || len(o.outside.services) > 0)
+	x := &o.outside
+	return x.inPlay && !objects.ExternalEnabled(o.cluster) && (!x.step.Done() || !x.withdrawn() || len(x.services) > 0)
 }
 
 // observeOutside reads Services and routes, asks the nodes what they announce, and

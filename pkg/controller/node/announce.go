@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +25,9 @@ func (r *Reconciler) announcement(ctx context.Context, cluster *v1alpha1.ValkeyC
 	if node.Spec.External {
 		in.External = cluster.Spec.ExternalAccess
 	}
-	if in.External == nil && len(cluster.Status.ExternalEndpoints) == 0 {
+	// The condition is there as long as something of external access is.
+	left := meta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionExternalAccessReady) != nil
+	if !objects.ExternalEnabled(cluster) && !left {
 		return announce.For(in), nil
 	}
 	siblings, err := r.siblings(ctx, cluster, node)
