@@ -9,6 +9,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -86,6 +87,9 @@ func (r *Reconciler) give(ctx context.Context, cached *v1alpha1.ValkeyNode) (ctr
 	}
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return ctrl.Result{}, nil
+	}
+	if errors.Is(err, errGone) {
+		return ctrl.Result{RequeueAfter: goneRetry}, nil
 	}
 	refusal, ok := refusalOf(err)
 	if !ok {

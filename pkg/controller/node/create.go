@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,12 +72,15 @@ func (r *Reconciler) ensureConfigMap(ctx context.Context, node *v1alpha1.ValkeyN
 	return nil
 }
 
+// errGone is the answer to a request that met an object which has gone meanwhile.
+var errGone = errors.New("it has gone")
+
 // ours reads the object that has the name of a wished one. It returns a conflict
-// if the object isn't the node's, or has gone since it was in the way.
+// if the object isn't the node's, and errGone if it is no longer in the way.
 func (r *Reconciler) ours(ctx context.Context, node *v1alpha1.ValkeyNode, want, existing client.Object) error {
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(want), existing)
 	if apierrors.IsNotFound(err) {
-		return &conflict{object: objects.KindOf(want) + " " + want.GetName(), former: true}
+		return fmt.Errorf("read %s %s: %w", objects.KindOf(want), want.GetName(), errGone)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", objects.KindOf(want), want.GetName(), err)

@@ -3,12 +3,15 @@
 package node
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -117,5 +120,41 @@ func TestAnObjectOfAFormerNodeOfTheNameIsWaitedFor(t *testing.T) {
 	w.pass(node)
 	if mine := w.pod(node); mine == nil || !metav1.IsControlledBy(mine, node) {
 		t.Error("the former pod is gone, and there is no new one")
+	}
+}
+
+// lateReader finds that the object it is to read has gone since.
+type lateReader struct {
+	client.Reader
+	gone func() client.Object
+}
+
+func (l lateReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	if gone := l.gone(); gone.GetName() == key.Name && objects.KindOf(gone) == objects.KindOf(obj) {
+		return apierrors.NewNotFound(corev1.Resource("pods"), key.Name)
+	}
+	return l.Reader.Get(ctx, key, obj, options...)
+}
+
+// What was in the way and has gone when it is looked at is no error and no conflict.
+func TestWhatHasJustGoneIsTriedAgainAtOnce(t *testing.T) {
+	w := newWorld(t)
+	node := w.node()
+	former := node.DeepCopy()
+	former.UID = "former"
+	pod := objects.Pod(former, objects.PodInput{})
+	w.create(pod)
+	live := w.Live
+	w.Live = lateReader{Reader: live, gone: func() client.Object { return pod }}
+	result, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(node)})
+	if err != nil || result.RequeueAfter != goneRetry {
+		t.Errorf("the answer is %v, %v", result, err)
+	}
+	w.wantEvents()
+	w.Live = live
+	w.delete(pod)
+	w.pass(node)
+	if mine := w.pod(node); mine == nil || !metav1.IsControlledBy(mine, node) {
+		t.Error("there is no new pod")
 	}
 }

@@ -18,6 +18,8 @@ import (
 const (
 	minRetry = 2 * time.Second
 	maxRetry = 30 * time.Second
+	// goneRetry is when to try again what something was in the way of that is gone.
+	goneRetry = 100 * time.Millisecond
 )
 
 // conflict is an object that has a name which the node needs, and another owner.
