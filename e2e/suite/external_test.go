@@ -88,15 +88,23 @@ func TestClientsOutsideUseEverySlotThroughNodePorts(t *testing.T) {
 			o := s.Outside(ca)
 			ways := addresses(c)
 			client := o.Connect(ways[0])
-			for i := range 1000 {
+			for i := range 2000 {
+				if i == 1000 {
+					if r := s.Valkey("failover", "c", "--shard", "0"); r.Code != 0 {
+						t.Fatal(r)
+					}
+				}
 				key, value := fmt.Sprintf("key:%d", i), fmt.Sprintf("value:%d", i)
-				if err := client.Do(t.Context(), client.B().Set().Key(key).Value(value).Build()).Error(); err != nil {
-					t.Fatalf("set %s: %v", key, err)
-				}
-				got, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString()
-				if err != nil || got != value {
-					t.Fatalf("get %s: %q, %v", key, got, err)
-				}
+				s.Eventually("key "+key+" is written and read", 20*time.Second, func() error {
+					if err := client.Do(t.Context(), client.B().Set().Key(key).Value(value).Build()).Error(); err != nil {
+						return err
+					}
+					got, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString()
+					if err == nil && got != value {
+						err = fmt.Errorf("it reads %q", got)
+					}
+					return err
+				})
 			}
 			for _, address := range o.Dialed() {
 				if !slices.Contains(ways, address) {

@@ -107,3 +107,22 @@ func (m *model) unexposed(shard int32) string {
 	}
 	return ""
 }
+
+// nameUnseen says who has not heard of the name that a node announces. A name comes
+// with the second message of a new member, and until then clients that are given names
+// would be given a question mark for it, once it serves a shard. Nobody uses a cluster
+// that is still being created.
+func (m *model) nameUnseen(n Node) string {
+	if m.Creating {
+		return ""
+	}
+	v := m.view(n)
+	own := v.Knows[v.ID].Hostname
+	for _, viewer := range m.reachable() {
+		other := m.view(viewer)
+		if row, knows := other.Knows[v.ID]; knows && !other.Isolated && row.Hostname != own {
+			return fmt.Sprintf("node %s has not heard of the name of node %s yet", viewer.Name, n.Name)
+		}
+	}
+	return ""
+}

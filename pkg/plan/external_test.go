@@ -205,3 +205,35 @@ func TestANewShardGetsNoSlotsBeforeItCanBeReached(t *testing.T) {
 	}
 	t.Fatal("no end")
 }
+
+// A member of which somebody does not know the name yet becomes no replica: clients
+// would be given a question mark for it.
+func TestANodeWhoseNameIsNotKnownEverywhereDoesNotServeYet(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.settle()
+	w.State.Target.ReplicasPerShard = 2
+	joins := func(named bool) bool {
+		s := w.Observe()
+		for i := range s.Replies {
+			for j := range s.Replies[i].Members {
+				m := &s.Replies[i].Members[j]
+				if named || m.Myself {
+					m.Hostname = m.ID + ".example.com"
+				}
+			}
+		}
+		return slices.ContainsFunc(plan.Next(s).Actions, func(a plan.Action) bool { return a.Kind == plan.Replicate })
+	}
+	for range 20 {
+		if joins(true) {
+			if joins(false) {
+				t.Error("it is made a replica although nobody knows its name")
+			}
+			return
+		}
+		for _, a := range plan.Next(w.Observe()).Actions {
+			w.do(a)
+		}
+	}
+	t.Fatal("the new node never joins")
+}

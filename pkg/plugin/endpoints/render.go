@@ -5,6 +5,9 @@ import (
 	"io"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 )
 
@@ -75,11 +78,31 @@ func (o *Options) explain(r Report) string {
 			line("  %s → %s", record.Name, target)
 		}
 	}
+	if rewrites := r.rewrites(); len(rewrites) > 0 {
+		line("\nClients in Kubernetes are given these names too. CoreDNS keeps their traffic inside with:")
+		for _, rewrite := range rewrites {
+			line("  %s", rewrite)
+		}
+	}
 	if r.SecretRef != "" {
 		line("\nClients have to trust the CA of Secret %s:", r.SecretRef)
 		line("  %s", o.caCommand(r))
 	}
 	return b.String()
+}
+
+// rewrites are lines for the Corefile that lead names to Services inside. They hold
+// where the ports outside are those of the Services.
+func (r Report) rewrites() []string {
+	if r.gateway || r.ServiceType == corev1.ServiceTypeNodePort {
+		return nil
+	}
+	var lines []string
+	for i, record := range r.Records {
+		domain := r.Service.Host[strings.Index(r.Service.Host, ".")+1:]
+		lines = append(lines, fmt.Sprintf("rewrite name exact %s %s.%s", record.Name, objects.ShardServiceName(r.Name, r.shards[i]), domain))
+	}
+	return lines
 }
 
 func (o *Options) caCommand(r Report) string {

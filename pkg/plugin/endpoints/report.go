@@ -70,6 +70,10 @@ type Report struct {
 	Records []Record `json:"records,omitempty"`
 	// SecretRef is the Secret whose ca.crt clients have to trust.
 	SecretRef string `json:"secretRef,omitempty"`
+
+	// gateway is whether there is one, shards are those of Records.
+	gateway bool
+	shards  []int32
 }
 
 // anyMachine stands for the address of any Kubernetes node.
@@ -87,6 +91,7 @@ func build(c *v1alpha1.ValkeyCluster, nodes []v1alpha1.ValkeyNode, host string) 
 	}
 	if r.External {
 		r.ServiceType = objects.ExternalServiceType(c.Spec.ExternalAccess)
+		r.gateway = c.Spec.ExternalAccess.Gateway != nil
 	}
 	if cond := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionExternalAccessReady); cond != nil {
 		r.Message = cond.Message
@@ -100,7 +105,7 @@ func build(c *v1alpha1.ValkeyCluster, nodes []v1alpha1.ValkeyNode, host string) 
 	slices.SortFunc(r.Nodes, func(a, b Node) int {
 		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Name, b.Name))
 	})
-	r.Records = records(c)
+	r.Records, r.shards = records(c)
 	return r
 }
 
@@ -165,10 +170,9 @@ func outside(c *v1alpha1.ValkeyCluster, n *v1alpha1.ValkeyNode, host string) (*A
 }
 
 // records are the names that have to resolve for clients outside.
-func records(c *v1alpha1.ValkeyCluster) []Record {
-	var out []Record
+func records(c *v1alpha1.ValkeyCluster) (out []Record, shards []int32) {
 	if !objects.ExternalEnabled(c) {
-		return nil
+		return nil, nil
 	}
 	for _, e := range c.Status.ExternalEndpoints {
 		if e.Hostname == "" {
@@ -186,9 +190,9 @@ func records(c *v1alpha1.ValkeyCluster) []Record {
 		default:
 			record.Means = "whatever leads to Service " + e.Service
 		}
-		out = append(out, record)
+		out, shards = append(out, record), append(shards, e.ShardIndex)
 	}
-	return out
+	return out, shards
 }
 
 // start are the addresses for a client to start at: outside, if clients are directed

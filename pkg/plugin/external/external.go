@@ -85,6 +85,11 @@ func NewCommand(access *kube.Access, flags *output.Flags, streams genericiooptio
 	cmd := &cobra.Command{
 		Use: "external", Short: "Turn access from outside Kubernetes on and off, step by step",
 		Long: "Turn access from outside Kubernetes on and off, in steps that are safe for clients.",
+		Example: `  # On, step by step
+  kubectl valkey external enable demo --domain valkey.example.com
+
+  # Off, step by step
+  kubectl valkey external disable demo`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
