@@ -75,7 +75,7 @@ func TestAPortOutsideLeadsToNoOtherNode(t *testing.T) {
 	s.Create(c)
 	c = waitOutside(s)
 	o := s.Outside(nil)
-	atRest(t, s, o, c)
+	leadsHome(t, s, o, c)
 
 	l := &landings{ids: map[int32]map[string]int{}}
 	places := map[string][2]int32{}
@@ -136,11 +136,11 @@ func TestAPortOutsideLeadsToNoOtherNode(t *testing.T) {
 		t.Errorf("only %d connections landed", landed)
 	}
 	t.Logf("%d connections landed, %d were refused", landed, l.refused)
-	atRest(t, s, o, after)
+	leadsHome(t, s, o, after)
 }
 
-// atRest checks that every port leads to the node that stands there, each time.
-func atRest(t *testing.T, s *harness.Space, o *harness.Outside, c *v1alpha1.ValkeyCluster) {
+// leadsHome checks that every port leads to the node that stands there, each time.
+func leadsHome(t *testing.T, s *harness.Space, o *harness.Outside, c *v1alpha1.ValkeyCluster) {
 	t.Helper()
 	for _, n := range s.Nodes("c") {
 		port := c.Status.ExternalEndpoints[n.Spec.ShardIndex].Ports[n.Spec.NodeIndex]

@@ -5,12 +5,19 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 )
 
 // ownPort is what a node that announces no port is listed with.
 const ownPort = 6379
+
+// settled is how long tables have to agree before what nodes give to clients is turned
+// from names to addresses or back. Two nodes talk over two connections: a message with
+// what was announced before may come after the one with what is announced now, and undo
+// it until the next.
+const settled = 2 * time.Second
 
 // Row is what one node's table says of a member.
 type Row struct {
@@ -52,6 +59,8 @@ type Situation struct {
 	// Withdraw says why outside names are taken back although they are wished: what
 	// they lead to is about to change. Empty for no reason.
 	Withdraw string
+	// Quiet is for how long Agreed has held.
+	Quiet time.Duration
 	// Members are all nodes that run or will; dead ones are left out.
 	Members []Member
 }
@@ -111,6 +120,11 @@ func (s Situation) InForce() bool {
 		}
 	}
 	return false
+}
+
+// Agreed reports whether every table has what the members announce.
+func (s Situation) Agreed() bool {
+	return !slices.ContainsFunc(s.Members, func(m Member) bool { return s.behind(m) != "" })
 }
 
 // Withdrawn reports whether no client is given the way to any node from outside: no
@@ -345,7 +359,19 @@ func (s Situation) unready(viewer Member) string {
 	if why := s.stranger(viewer); why != "" {
 		return why
 	}
-	return s.behind(viewer)
+	return s.unsettled(viewer)
+}
+
+// unsettled says that a table does not have what is announced, or that it has not been
+// so for long enough.
+func (s Situation) unsettled(viewer Member) string {
+	if why := s.behind(viewer); why != "" {
+		return why
+	}
+	if s.Quiet < settled {
+		return fmt.Sprintf("what nodes announce has to be known everywhere for %s", settled)
+	}
+	return ""
 }
 
 // stranger names a member of a node's table that no node is: it announces what it
@@ -370,5 +396,5 @@ func (s Situation) portsSeen(viewer Member) string {
 			return fmt.Sprintf("node %s still lists port %d, which goes with an outside name", viewer.Name, r.Port)
 		}
 	}
-	return s.behind(viewer)
+	return s.unsettled(viewer)
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 )
@@ -57,7 +58,7 @@ func (f *fleet) gossip() {
 }
 
 func (f *fleet) situation(external *v1alpha1.ExternalAccess) Situation {
-	s := Situation{TLS: f.tls, External: external}
+	s := Situation{TLS: f.tls, External: external, Quiet: time.Minute}
 	for i, m := range f.members {
 		v := *m.Now
 		m.Now = &v
@@ -362,6 +363,38 @@ func (f *fleet) join(m Member, wish *v1alpha1.ExternalAccess) {
 		}
 	}
 	f.tables = append(f.tables, table)
+}
+
+// A message may come late and undo what was seen: the type waits until nothing is under
+// way any more.
+func TestTheTypeWaitsUntilTablesHaveSettled(t *testing.T) {
+	bridge := func(f *fleet) {
+		for _, m := range f.members {
+			v := *m.Now
+			v.Hostname, v.HumanNodename = m.PodIP, m.Name
+			f.set(m.Name, v)
+		}
+		for i := range f.members {
+			for _, m := range f.members {
+				f.tables[i][m.ID] = row(*m.Now)
+			}
+		}
+	}
+	f := newFleet(false, 2, 1, 1)
+	bridge(f)
+	s := f.situation(names())
+	s.Quiet = time.Second
+	if step := Next(s); len(step.Set) > 0 || !s.Agreed() {
+		t.Errorf("the type changes at once: %+v, agreed %t", step, s.Agreed())
+	}
+	s.Quiet = settled
+	if step := Next(s); len(step.Set) != 4 {
+		t.Errorf("the type does not change: %+v", step)
+	}
+	s.Members[0].Table[s.Members[1].ID] = Row{Port: ownPort}
+	if s.Agreed() {
+		t.Error("agreed although a table is behind")
+	}
 }
 
 func TestAnswersOfAServerAreRead(t *testing.T) {

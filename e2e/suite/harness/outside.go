@@ -96,8 +96,12 @@ func (o *Outside) Connect(addresses ...string) valkeygo.Client {
 	// The proxies on the machines follow Services with a delay that nobody can see.
 	o.s.Eventually(fmt.Sprintf("a client outside connects to %v", addresses), 20*time.Second, func() error {
 		var err error
+		var encrypted *tls.Config // also tells the client which port of a node to use
+		if o.CA != nil {
+			encrypted = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
 		c, err = valkeygo.NewClient(valkeygo.ClientOption{
-			InitAddress: addresses, DialCtxFn: o.dial, DisableCache: true, ConnWriteTimeout: 3 * time.Second,
+			InitAddress: addresses, TLSConfig: encrypted, DialCtxFn: o.dial, DisableCache: true, ConnWriteTimeout: 3 * time.Second,
 			ClusterOption: valkeygo.ClusterOption{ShardsRefreshInterval: time.Second},
 		})
 		return err

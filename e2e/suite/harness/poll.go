@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/announce"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 )
 
 // Shown is what a server told clients of a node.
@@ -42,6 +43,9 @@ type Poller struct {
 	shown   map[Shown]int
 	answers int
 	asked   map[string]bool
+	// active are the nodes, by name and by ID, that have found their place: one that joins
+	// serves nobody, and its name comes with its second message.
+	active map[string]bool
 	// right are the addresses that a node may have, by its ID.
 	right map[string]map[string]bool
 }
@@ -52,7 +56,7 @@ func (s *Space) Poll(cluster string, args ...string) *Poller {
 	ctx, stop := context.WithCancel(s.t.Context())
 	p := &Poller{
 		s: s, cluster: cluster, args: args, stop: stop,
-		shown: map[Shown]int{}, asked: map[string]bool{}, right: map[string]map[string]bool{},
+		shown: map[Shown]int{}, asked: map[string]bool{}, active: map[string]bool{}, right: map[string]map[string]bool{},
 	}
 	p.look(ctx)
 	p.group.Go(func() {
@@ -76,10 +80,17 @@ func (s *Space) Poll(cluster string, args ...string) *Poller {
 
 // look notes who there is, and starts to ask new servers.
 func (p *Poller) look(ctx context.Context) {
+	for _, n := range p.s.Nodes(p.cluster) {
+		if n.Spec.Lifecycle == v1alpha1.LifecycleActive {
+			p.mu.Lock()
+			p.active[n.Name], p.active[n.Status.NodeID] = true, true
+			p.mu.Unlock()
+		}
+	}
 	for _, pod := range p.s.Pods(p.cluster) {
 		running := pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero()
 		p.mu.Lock()
-		ask := running && !p.asked[pod.Name]
+		ask := running && p.active[pod.Name] && !p.asked[pod.Name]
 		p.asked[pod.Name] = p.asked[pod.Name] || ask
 		p.mu.Unlock()
 		if !ask {
@@ -136,7 +147,9 @@ func (p *Poller) ask(ctx context.Context, pod, question string) {
 		for lines.Scan() {
 			for _, shown := range parseShown(pod, question, lines.Text()) {
 				p.mu.Lock()
-				p.shown[shown]++
+				if p.active[shown.ID] {
+					p.shown[shown]++
+				}
 				p.mu.Unlock()
 			}
 			p.mu.Lock()

@@ -41,6 +41,9 @@ type outside struct {
 	step      announce.Step
 }
 
+// agreed is since when all tables have what is announced.
+const agreed = "announcements agree"
+
 // withdrawn reports whether no client is given an outside name any more.
 func (x outside) withdrawn() bool { return !x.inPlay || x.situation.Withdrawn() }
 
@@ -79,6 +82,7 @@ func (r *Reconciler) observeOutside(ctx context.Context, reader client.Reader, o
 	}
 	x.announced = r.askAnnouncements(ctx, o)
 	x.situation = r.situation(o)
+	x.situation.Quiet = r.moments.since(client.ObjectKeyFromObject(o.cluster), agreed, x.situation.Agreed(), o.now)
 	x.step = announce.Next(x.situation)
 	return nil
 }

@@ -191,6 +191,7 @@ func (r *Reconciler) takeStep(ctx context.Context, o *observation) (bool, error)
 			o.outside.announced[names[i]], acted = *v, true
 		}
 	}
+	r.moments.since(client.ObjectKeyFromObject(o.cluster), agreed, false, o.now)
 	log.FromContext(ctx).Info("announcements changed", "reason", step.Reason, "nodes", names)
 	return acted, err
 }
