@@ -17,6 +17,8 @@ var subcommands = [][]string{
 	{"status", "-A"},
 	{"status", "demo"},
 	{"create", "new", "--config", "standard", "--shards", "1", "--replicas", "0", "--dry-run=server"},
+	{"endpoints", "demo"},
+	{"external", "disable", "demo", "--dry-run=server"},
 	{"version"},
 	{"__complete", "status", ""},
 	{"verify-tls", "demo"},

@@ -127,3 +127,25 @@ func (v Values) Assignments(tls bool) [][2]string {
 		{directiveNodename, v.HumanNodename},
 	}
 }
+
+// Read turns a server's answer to CONFIG GET of DirectiveNames into values. It is
+// false when the answer lacks a directive.
+func Read(answer map[string]string, tls bool) (Values, bool) {
+	for _, name := range DirectiveNames(tls) {
+		if _, ok := answer[name]; !ok {
+			return Values{}, false
+		}
+	}
+	portName := directiveClientPort
+	if tls {
+		portName = directiveClientTLSPort
+	}
+	port, err := strconv.ParseInt(answer[portName], 10, 32)
+	if err != nil {
+		return Values{}, false
+	}
+	return Values{
+		Hostname: answer[directiveHostname], EndpointType: v1alpha1.EndpointType(answer[directiveEndpointType]),
+		ClientPort: int32(port), HumanNodename: answer[directiveNodename],
+	}, true
+}

@@ -70,6 +70,8 @@ type Node struct {
 	Outdated string
 	// Detail says why a pod is pending or how it ended.
 	Detail string
+	// External is about clients outside Kubernetes.
+	External External
 }
 
 // Proven reports whether the node's process is known to have ended, so that
@@ -109,6 +111,9 @@ type State struct {
 	// LossAccepted is true while the user has acknowledged that the data of shards
 	// without a copy that answers is lost.
 	LossAccepted bool
+	// Unexposed says of shards why clients that are directed to outside names can't
+	// reach them; empty unless names are in force.
+	Unexposed map[int32]string
 }
 
 // Hold delays what failed before: the replacement of a node that died before it

@@ -38,6 +38,9 @@ func rebalance(m *model) ([]Action, string) {
 		if v := m.view(to); v.State != "ok" {
 			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
 		}
+		if why := m.unexposed(to.Position.Shard); why != "" {
+			return actions, why
+		}
 		if source, target := m.view(from).ID, m.view(to).ID; giving[source] || taking[source] || giving[target] {
 			continue // a server that is source and target at once may crash
 		}

@@ -96,6 +96,7 @@ func (m *model) heard(shard int32) bool {
 func replicate(m *model) ([]Action, string) {
 	var actions []Action
 	var waiting string
+	unseen := false
 	for _, n := range m.live() {
 		v := m.view(n)
 		if v == nil || !v.Reachable || !v.Slots.Empty() {
@@ -116,6 +117,10 @@ func replicate(m *model) ([]Action, string) {
 			waiting = fmt.Sprintf("node %s owns no slot but holds %d keys; it is not made a replica", n.Name, v.Keys)
 			continue
 		}
+		if why := m.nameUnseen(n); why != "" {
+			waiting, unseen = why, true
+			continue
+		}
 		if _, knows := v.Knows[id]; !knows {
 			waiting = fmt.Sprintf("node %s does not know %s, the primary of shard %d, yet", n.Name, owner.Name, owner.Position.Shard)
 			continue
@@ -125,7 +130,7 @@ func replicate(m *model) ([]Action, string) {
 			Reason: fmt.Sprintf("node %s is to follow %s, the primary of shard %d", n.Name, owner.Name, owner.Position.Shard),
 		})
 	}
-	if len(actions) == 0 && m.Creating {
+	if len(actions) == 0 && (m.Creating || unseen) {
 		return nil, waiting
 	}
 	return actions, ""

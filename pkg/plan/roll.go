@@ -39,6 +39,9 @@ func roll(m *model) ([]Action, string) {
 // successor is in place.
 func (m *model) replace(n Node) ([]Action, string) {
 	if m.succeeded(n) {
+		if moving := m.portMoves(n); moving != "" {
+			return nil, moving
+		}
 		return []Action{{
 			Kind: Leave, Node: n.Name, Position: n.Position,
 			Reason: fmt.Sprintf("node %s is outdated (%s) and its successor is in sync", n.Name, n.Outdated),
@@ -76,6 +79,9 @@ func (m *model) rollPrimary(n Node) ([]Action, string) {
 	replica, ok := m.best(m.view(n).ID, true)
 	if !ok || replica.Outdated != "" {
 		return nil, fmt.Sprintf("primary %s is outdated (%s), but shard %d has no replica in sync that is not", n.Name, n.Outdated, n.Position.Shard)
+	}
+	if replica.hidden() && replica.Position != n.Position {
+		return nil, fmt.Sprintf("primary %s is outdated (%s), but the outside port of replica %s does not lead to it yet", n.Name, n.Outdated, replica.Name)
 	}
 	return []Action{{
 		Kind: Failover, Node: replica.Name, Position: replica.Position, Target: n.Name, Mode: Graceful,

@@ -70,6 +70,11 @@ func (s *Space) end() {
 	}
 }
 
+// Key names an object of this namespace.
+func (s *Space) Key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.Name, Name: name}
+}
+
 // Context ends with the test.
 func (s *Space) Context() context.Context { return s.t.Context() }
 

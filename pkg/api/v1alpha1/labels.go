@@ -23,6 +23,9 @@ const (
 	// kubelet refresh the pod's mounted files at once.
 	AnnotationRefreshTLS = Group + "/refresh-tls"
 	AnnotationRefreshACL = Group + "/refresh-acl"
+	// AnnotationKeys on a shard Service names the annotations that the manager put
+	// there, so that those that are no longer wished go and those of others stay.
+	AnnotationKeys = Group + "/annotation-keys"
 	// AnnotationRequestPrefix starts the annotations by which the plugin asks
 	// for an operation: <prefix><verb> = "<id> <args>".
 	AnnotationRequestPrefix = Group + "/request-"

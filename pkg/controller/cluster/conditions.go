@@ -256,6 +256,9 @@ func noteworthy(was *metav1.Condition, now metav1.Condition) (string, bool) {
 			return corev1.EventTypeWarning, was == nil || was.Status != now.Status || was.Reason != now.Reason
 		}
 		return corev1.EventTypeNormal, was != nil && was.Status == metav1.ConditionTrue
+	case v1alpha1.ConditionExternalAccessReady:
+		trouble := now.Reason == v1alpha1.ReasonNameConflict || now.Reason == v1alpha1.ReasonGatewayMissing || now.Reason == v1alpha1.ReasonStepFailed
+		return corev1.EventTypeWarning, trouble && (was == nil || was.Reason != now.Reason)
 	case v1alpha1.ConditionProgressing:
 		trouble := now.Reason == v1alpha1.ReasonStepFailed || now.Reason == v1alpha1.ReasonNameConflict || now.Reason == v1alpha1.ReasonMigrationFailed
 		return corev1.EventTypeWarning, trouble

@@ -43,6 +43,8 @@ type Reconciler struct {
 	// Metrics counts passes and actions; nil counts nothing.
 	Metrics *metrics.Metrics
 
+	// gateway speaks of TCPRoutes; nil where there are none.
+	gateway   *gatewayAPI
 	pace      *pace
 	holds     *holds
 	stalls    *stalls
@@ -99,8 +101,8 @@ func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (result ctrl.Re
 	if !outran {
 		r.lossReported(o, out.lost)
 	}
-	acted := out.failed == nil && out.acted
-	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting(), time.Now())
+	acted := out.failed == nil && out.acted || out.outside.acted
+	next := r.pace.next(req.NamespacedName, acted || outran, out.waiting() || o.outside.waiting(out.outside), time.Now())
 	log.FromContext(ctx).V(1).Info("looked at the cluster", "acted", out.acted, "summary", out.summary(), "next", next.String())
 	return ctrl.Result{RequeueAfter: next}, true, nil
 }
@@ -140,6 +142,8 @@ type outcome struct {
 	refused []settings.Problem
 	// answers to requests, by verb.
 	answers map[string]v1alpha1.RequestStatus
+	// outside is about clients outside Kubernetes.
+	outside outsideOutcome
 	// lost says which slots are about to be given up.
 	lost []string
 }
@@ -176,6 +180,9 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 		return out
 	}
 	out.refused = r.applySettings(ctx, o)
+	if out.failed = r.openOutside(ctx, o, &out.outside); out.failed != nil {
+		return out
+	}
 	if out.decision.NeedsLiveView() {
 		if out.failed = r.stillThere(ctx, o); out.failed != nil {
 			return out

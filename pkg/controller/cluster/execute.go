@@ -35,6 +35,9 @@ func (r *Reconciler) execute(ctx context.Context, o *observation, a plan.Action)
 		return r.setLifecycle(ctx, o, a.Node, v1alpha1.LifecycleLeaving)
 	case plan.Failover:
 		r.moments.mark(client.ObjectKeyFromObject(o.cluster), failoverOf(a.Position.Shard), time.Now())
+		if err := r.leadsToHeir(ctx, o, a); err != nil {
+			return err
+		}
 	}
 	return r.command(ctx, o, a)
 }

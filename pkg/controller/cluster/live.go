@@ -51,6 +51,9 @@ func (r *Reconciler) change(o *observation, n *v1alpha1.ValkeyNode) plan.Change 
 		return plan.Change{}
 	}
 	want := objects.Node(o.cluster, o.nodeInput())
+	if o.turningOff() {
+		want.Spec.External = n.Spec.External // first nobody may be directed to its port any more
+	}
 	var applied map[string]v1alpha1.SettingValue
 	if n.Status.Applied != nil {
 		applied = n.Status.Applied.Settings

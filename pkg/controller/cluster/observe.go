@@ -46,6 +46,8 @@ type observation struct {
 	awaited []string
 	// failovers says how long ago one was asked for in each shard.
 	failovers map[int32]time.Duration
+	// outside is about clients outside Kubernetes.
+	outside outside
 	// confirmed is whether the API server said in this pass that the cluster is
 	// there and not being deleted.
 	confirmed bool
@@ -70,6 +72,9 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	o.view = topology.Merge(slices.Collect(maps.Values(o.replies)))
 	o.target, o.creating = plan.TargetOf(cluster, slotsAssigned(o.view) || o.anySilent()), plan.Creating(cluster)
 	if o.hosts, err = r.hosts(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := r.observeOutside(ctx, reader, o); err != nil {
 		return nil, err
 	}
 	r.remember(o)
@@ -239,7 +244,7 @@ func (o *observation) state() plan.State {
 	return plan.State{
 		Cluster: o.cluster.Name, UID: string(o.cluster.UID), Target: o.target, Creating: o.creating,
 		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds, Stalled: o.stalled,
-		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(),
+		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(), Unexposed: o.unexposed(),
 	}
 }
 
@@ -256,6 +261,7 @@ func (o *observation) planNodes() []plan.Node {
 		if reply := o.replies[n.Name]; node.NodeID == "" {
 			node.NodeID = reply.ID
 		}
+		node.External = o.external(n, pod)
 		name := o.hostName(n)
 		node.Silent, node.Outdated = o.silent[n.Name], o.outdated[n.Name]
 		node.Zone, node.HostGone = o.hosts[name].zone, o.hosts[name].hostGone(name, o.gone[n.Name], o.now)

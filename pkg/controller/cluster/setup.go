@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,8 +30,13 @@ const workers = 16
 
 // SetupWithManager registers the controller with its watches.
 func SetupWithManager(mgr ctrl.Manager, to *reach.Reach, counted *metrics.Metrics) error {
+	gateway, err := newGatewayAPI(mgr)
+	if err != nil {
+		return err
+	}
 	r := &Reconciler{
-		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
+		gateway: gateway,
+		Client:  mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
 		Reach: to, Metrics: counted, pace: newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(),
 		immutable: newImmutable(),
 	}
@@ -36,7 +44,7 @@ func SetupWithManager(mgr ctrl.Manager, to *reach.Reach, counted *metrics.Metric
 		Named("cluster").
 		For(&v1alpha1.ValkeyCluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&v1alpha1.ValkeyNode{}).
-		Owns(&corev1.Service{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.Service{}). // Services have no generation, and the address of a load balancer is in the status
 		Owns(&corev1.ConfigMap{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(reach.InstanceOf)).
@@ -46,6 +54,18 @@ func SetupWithManager(mgr ctrl.Manager, to *reach.Reach, counted *metrics.Metric
 		Watches(&v1alpha1.ValkeyRole{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(specChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.Func(r.Reconcile))
+}
+
+func newGatewayAPI(mgr ctrl.Manager) (*gatewayAPI, error) {
+	g := &gatewayAPI{}
+	var err error
+	if g.dynamic, err = dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
+		return nil, fmt.Errorf("create a client for TCPRoutes: %w", err)
+	}
+	if g.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
+		return nil, fmt.Errorf("create a client for discovery: %w", err)
+	}
+	return g, nil
 }
 
 // specChanged lets pass what may change the resolution of a reference.

@@ -94,6 +94,7 @@ func (r *Reconciler) nextStatus(o *observation, out outcome) v1alpha1.ValkeyClus
 	}
 	s.Requests = answers(o, out)
 	setConditions(&s, o, out)
+	setOutside(&s, o, out)
 	dataLoss(&s, o, out)
 	return s
 }

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/announce"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
@@ -103,17 +102,10 @@ func (r *Reconciler) render(ctx context.Context, cluster *v1alpha1.ValkeyCluster
 	for key, value := range node.Spec.ValkeySettings {
 		server.Settings[key] = string(value)
 	}
-	announcement := announce.Input{
-		TLS:        node.Spec.TLSSecret != "",
-		NodeName:   node.Name,
-		PodDNSName: objects.PodDNSName(node.Name, cluster.Name, cluster.Namespace, r.Options.ClusterDomain),
-		ShardIndex: node.Spec.ShardIndex,
-	}
-	if node.Spec.External {
-		announcement.External = cluster.Spec.ExternalAccess
-	}
-	server.Announce = announce.For(announcement)
 	var err error
+	if server.Announce, err = r.announcement(ctx, cluster, node); err != nil {
+		return "", err
+	}
 	if server.TLS, err = r.tlsFiles(ctx, node); err != nil {
 		return "", err
 	}

@@ -22,7 +22,9 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/cli"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/completion"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/create"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/endpoints"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/external"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/failover"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/hashpassword"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/install"
@@ -103,6 +105,8 @@ func New(s Surroundings) *cobra.Command {
 		verifytls.NewCommand(access, flags, s.Streams, s.Clock),
 		certificate.NewCommand(access, flags, s.Streams, s.Clock),
 		hashpassword.NewCommand(s.Streams),
+		endpoints.NewCommand(access, flags, s.Streams),
+		external.NewCommand(access, flags, s.Streams, s.Clock),
 		plan.NewCommand(access, flags, s.Streams, s.Clock),
 		failover.NewCommand(access, flags, s.Streams, s.Clock),
 		restart.NewCommand(access, flags, s.Streams, s.Clock),

@@ -1,0 +1,180 @@
+//go:build e2e
+
+package suite
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+)
+
+const outsideDomain = "valkey.test"
+
+// names directs clients to the names of shards.
+func names() *v1alpha1.ExternalAccess {
+	return &v1alpha1.ExternalAccess{Enabled: true, Domain: outsideDomain, PreferredEndpointType: v1alpha1.EndpointHostname}
+}
+
+// waitOutside waits until clients outside reach the cluster as wished.
+func waitOutside(s *harness.Space, words ...string) *v1alpha1.ValkeyCluster {
+	var c *v1alpha1.ValkeyCluster
+	s.Eventually("the cluster can be reached from outside", 4*time.Minute, func() error {
+		c = s.Get("c")
+		if err := harness.Settled(c); err != nil {
+			return err
+		}
+		got := harness.Condition(c, v1alpha1.ConditionExternalAccessReady)
+		if got.Status != metav1.ConditionTrue || got.ObservedGeneration != c.Generation {
+			return fmt.Errorf("ExternalAccessReady is %s: %s: %s", got.Status, got.Reason, got.Message)
+		}
+		return harness.Contains(got.Message, words...)
+	})
+	return c
+}
+
+// addresses are the ways to each node from outside, by the cluster's status.
+func addresses(c *v1alpha1.ValkeyCluster) []string {
+	var out []string
+	for _, e := range c.Status.ExternalEndpoints {
+		for _, port := range e.Ports {
+			out = append(out, net.JoinHostPort(e.Hostname, strconv.Itoa(int(port))))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func hostnames(c *v1alpha1.ValkeyCluster) []string {
+	var out []string
+	for _, e := range c.Status.ExternalEndpoints {
+		out = append(out, e.Hostname)
+	}
+	return out
+}
+
+// S1-01, S1-86, S1-88, S1-125, E-01, E-11: clients outside use every slot through
+// node ports, in plaintext and with verified names, and never meet an address inside.
+func TestClientsOutsideUseEverySlotThroughNodePorts(t *testing.T) {
+	for _, encryption := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS %t", encryption), func(t *testing.T) {
+			t.Parallel()
+			s := harness.Start(t).Space(t, 6)
+			c := s.Cluster("c", 3, 1)
+			c.Spec.ExternalAccess = names()
+			var ca []byte
+			var inside []string
+			if encryption {
+				secret := s.TLSSecret("cert", harness.NewAuthority(t), append(s.Names("c"), "*."+outsideDomain)...)
+				ca = secret.Data["ca.crt"]
+				s.Create(secret)
+				c.Spec.TLS = &v1alpha1.TLS{SecretRef: "cert"}
+				inside = encrypted
+			}
+			s.Create(c)
+			c = waitOutside(s, "clients are directed to the outside names")
+			wantNodePorts(t, s, c)
+
+			o := s.Outside(ca)
+			ways := addresses(c)
+			client := o.Connect(ways[0])
+			for i := range 2000 {
+				if i == 1000 {
+					if r := s.Valkey("failover", "c", "--shard", "0"); r.Code != 0 {
+						t.Fatal(r)
+					}
+				}
+				key, value := fmt.Sprintf("key:%d", i), fmt.Sprintf("value:%d", i)
+				s.Eventually("key "+key+" is written and read", 20*time.Second, func() error {
+					if err := client.Do(t.Context(), client.B().Set().Key(key).Value(value).Build()).Error(); err != nil {
+						return err
+					}
+					got, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString()
+					if err == nil && got != value {
+						err = fmt.Errorf("it reads %q", got)
+					}
+					return err
+				})
+			}
+			for _, address := range o.Dialed() {
+				if !slices.Contains(ways, address) {
+					t.Errorf("the client was led to %s; the ways from outside are %v", address, ways)
+				}
+			}
+			host, port, err := net.SplitHostPort(ways[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var commands strings.Builder
+			for i := range 200 {
+				fmt.Fprintf(&commands, "GET key:%d\n", i)
+			}
+			out, err := o.CLI(commands.String(), hostnames(c), "-c", "-h", host, "-p", port)
+			if err != nil {
+				t.Fatal(err)
+			}
+			redirected := 0
+			for line := range strings.Lines(out) {
+				if _, to, ok := strings.Cut(line, "located at "); ok {
+					redirected++
+					if !slices.Contains(ways, strings.TrimSpace(to)) {
+						t.Errorf("valkey-cli was led to %q; the ways from outside are %v", to, ways)
+					}
+				}
+			}
+			if n := strings.Count(out, "value:"); n != 200 || redirected == 0 {
+				t.Errorf("valkey-cli read %d of 200 keys with %d redirects", n, redirected)
+			}
+			wantInside(t, s.WaitFormed("c", 3, 1, inside...), s)
+		})
+	}
+}
+
+// wantNodePorts checks that each port leads to the pod that stands for its index.
+func wantNodePorts(t *testing.T, s *harness.Space, c *v1alpha1.ValkeyCluster) {
+	t.Helper()
+	if len(c.Status.ExternalEndpoints) != int(c.Spec.Shards) {
+		t.Fatalf("endpoints %+v", c.Status.ExternalEndpoints)
+	}
+	for _, e := range c.Status.ExternalEndpoints {
+		service := &corev1.Service{}
+		if err := s.Client.Get(t.Context(), s.Key(e.Service), service); err != nil {
+			t.Fatal(err)
+		}
+		for i, port := range service.Spec.Ports {
+			if port.NodePort != e.NodePorts[i] || port.NodePort != e.Ports[i] {
+				t.Errorf("Service %s has node port %d, status says %v", e.Service, port.NodePort, e.NodePorts)
+			}
+		}
+	}
+}
+
+// wantInside checks that the servers reach each other at their pods' addresses.
+func wantInside(t *testing.T, servers []harness.Server, s *harness.Space) {
+	t.Helper()
+	ips := map[string]bool{}
+	for _, p := range s.Pods("c") {
+		ips[p.Status.PodIP] = true
+	}
+	for _, server := range servers {
+		host, port := server.Info["master_host"], server.Info["master_port"]
+		if host != "" && (!ips[host] || port != "6379") {
+			t.Errorf("%s replicates from %s:%s", server.Pod.Name, host, port)
+		}
+		for _, m := range server.Members {
+			if !ips[m.IP] || m.BusPort != 16379 {
+				t.Errorf("%s lists %s at %s, bus port %d", server.Pod.Name, m.ID, m.IP, m.BusPort)
+			}
+		}
+	}
+}
