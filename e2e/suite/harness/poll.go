@@ -81,11 +81,15 @@ func (s *Space) Poll(cluster string, args ...string) *Poller {
 // look notes who there is, and starts to ask new servers.
 func (p *Poller) look(ctx context.Context) {
 	for _, n := range p.s.Nodes(p.cluster) {
-		if n.Spec.Lifecycle == v1alpha1.LifecycleActive {
-			p.mu.Lock()
+		p.mu.Lock()
+		switch n.Spec.Lifecycle {
+		case v1alpha1.LifecycleActive:
 			p.active[n.Name], p.active[n.Status.NodeID] = true, true
-			p.mu.Unlock()
+		case v1alpha1.LifecycleLeaving:
+			// The others forget it, and tell it nothing of those that come.
+			p.active[n.Name] = false
 		}
+		p.mu.Unlock()
 	}
 	for _, pod := range p.s.Pods(p.cluster) {
 		running := pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero()
@@ -147,7 +151,7 @@ func (p *Poller) ask(ctx context.Context, pod, question string) {
 		for lines.Scan() {
 			for _, shown := range parseShown(pod, question, lines.Text()) {
 				p.mu.Lock()
-				if p.active[shown.ID] {
+				if p.active[shown.ID] && p.active[pod] {
 					p.shown[shown]++
 				}
 				p.mu.Unlock()
