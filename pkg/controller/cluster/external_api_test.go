@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/api/harness"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
 
@@ -52,8 +53,9 @@ func newPlace(t *testing.T, access v1alpha1.ExternalAccess, change ...func(*v1al
 	manager := server.ClientFor(t, config)
 	p := &place{T: t, events: events.NewFakeRecorder(1000)}
 	p.Reconciler = &Reconciler{
-		Client: manager, Metadata: manager, Live: manager, Recorder: p.events, Options: Options{ClusterDomain: "kube.prod", Dialer: nobody{}},
-		pace: newPace(), holds: newHolds(), moments: newMoments(), immutable: newImmutable(), creds: newCredentialCache(),
+		Client: manager, Metadata: manager, Live: manager, Recorder: p.events,
+		Reach: &reach.Reach{Metadata: manager, Live: manager, Dialer: nobody{}, ClusterDomain: "kube.prod"},
+		pace:  newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(), immutable: newImmutable(),
 		gateway: &gatewayAPI{dynamic: dynamic.NewForConfigOrDie(config), discovery: discovery.NewDiscoveryClientForConfigOrDie(config)},
 	}
 	image := &v1alpha1.ValkeyImage{ObjectMeta: metav1.ObjectMeta{GenerateName: "external-"}, Spec: v1alpha1.ValkeyImageSpec{Repository: "valkey/valkey", Tag: "9.1.2", Version: "9.1.2"}}
