@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/x509"
-	"encoding/pem"
 	"slices"
 	"testing"
 
@@ -93,14 +92,7 @@ func issued(t *testing.T, s *harness.Space, last *corev1.Secret) *corev1.Secret 
 	t.Helper()
 	var secret corev1.Secret
 	get(t, s, "c-tls", &secret)
-	block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
-	if block == nil {
-		t.Fatal("tls.crt holds no PEM")
-	}
-	leaf, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := leafOf(t, &secret)
 	if _, ok := leaf.PublicKey.(*ecdsa.PublicKey); !ok || !slices.Equal(leaf.DNSNames, s.Names("c")) ||
 		!slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
 		t.Errorf("the leaf has a %T for names %v and usages %v", leaf.PublicKey, leaf.DNSNames, leaf.ExtKeyUsage)

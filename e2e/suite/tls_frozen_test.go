@@ -4,8 +4,6 @@ package suite
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,7 +18,7 @@ import (
 )
 
 // frozenFor is longer than the pauses between the manager's tries, and short enough
-// that Kubernetes doesn't give the node up, which it does after 40 s.
+// that Kubernetes doesn't give the node up, which it does after 40 s at the earliest.
 const frozenFor = 15 * time.Second
 
 // L-09, L-11: with the kubelet of one Kubernetes node frozen no server goes on to a
@@ -137,16 +135,6 @@ func waitsFor(c *v1alpha1.ValkeyCluster, servers []corev1.Pod, frozen map[string
 		}
 	}
 	return nil
-}
-
-func serialOf(t *testing.T, secret *corev1.Secret) string {
-	t.Helper()
-	block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
-	leaf, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%X", leaf.SerialNumber.Bytes())
 }
 
 // servedSerial asks a server over the network, as nothing can be run in a pod whose
