@@ -26,6 +26,11 @@ func TestCertManagerIssuesAndRenews(t *testing.T) {
 		e.CannotCheck(t, "the walkthrough with cert-manager")
 		return
 	}
+	audit, _ := e.Audit(t, "who writes the Secret of cert-manager")
+	mark, err := audit.Mark()
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := e.Space(t, 7)
 	s.StartCertManager()
 	manifests := s.Valkey("certificate", "c")
@@ -84,6 +89,13 @@ func TestCertManagerIssuesAndRenews(t *testing.T) {
 	}
 	wantSamePods(t, s, before)
 	s.WaitFormed("c", 3, 1, encrypted...)
+	writes, err := audit.Select(mark, s.Name, func(a harness.AuditEntry) bool {
+		return a.User.Username == harness.ManagerUser && a.Writes() && a.ObjectRef != nil &&
+			a.ObjectRef.Namespace == s.Name && a.ObjectRef.Resource == "secrets" && a.ObjectRef.Name == "c-tls"
+	})
+	if err != nil || len(writes) > 0 {
+		t.Errorf("the manager wrote the Secret of cert-manager: %v, %v", writes, err)
+	}
 }
 
 // issued reads the Secret that cert-manager wrote and checks that it is what was
