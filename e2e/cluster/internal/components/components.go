@@ -51,6 +51,6 @@ var Pause = Component{Name: "pause", Dir: dir + "pause", Package: ".", LDFlags: 
 
 // CertManager issues certificates in tests that ask for it; with its CRDs.
 var CertManager = Component{
-	Name: "cert-manager", Dir: dir + "cert-manager", Package: ".", LDFlags: "-s -w", Takes: "about 4 minutes on 2 cores",
+	Name: "cert-manager", Dir: dir + "cert-manager", Package: ".", LDFlags: "-s -w", Takes: "about 2 minutes on 2 cores",
 	Folders: []Folder{{Module: "github.com/cert-manager/cert-manager", Path: "deploy/crds", Name: "crds"}},
 }
