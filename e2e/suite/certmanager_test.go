@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/x509"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,7 @@ func TestCertManagerIssuesAndRenews(t *testing.T) {
 	s.WaitActive("c")
 	s.WaitFormed("c", 3, 1, encrypted...)
 	s.WaitCondition("c", v1alpha1.ConditionTLSReady, metav1.ConditionTrue, v1alpha1.ReasonTLSServed)
-	if r := s.Valkey("verify-tls", "c"); r.Code != 0 {
+	if r := s.Valkey("verify-tls", "c"); r.Code != 0 || !strings.Contains(r.Stdout, "DNS:"+s.Names("c")[0]+", issued by CN="+s.Name+"-valkey-ca") {
 		t.Fatal(r)
 	}
 	s.StartClient("c-tls")
