@@ -32,7 +32,7 @@ func newCommand() *cobra.Command {
 		},
 	}
 	root.AddCommand(upCommand(), downCommand(), statusCommand(), kubeconfigCommand(), loadCommand(), imagesCommand(),
-		nodeCommand(), assetsCommand(), initCommand())
+		nodeCommand(), assetsCommand(), certManagerCommand(), initCommand())
 	return root
 }
 
@@ -110,6 +110,20 @@ func assetsCommand() *cobra.Command {
 		Use: "assets", Short: "Print a directory with kube-apiserver, etcd, kubectl and Valkey for use on the host", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := cluster.Assets(c.Context(), say)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), dir)
+			return err
+		},
+	}
+}
+
+func certManagerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "cert-manager", Short: "Print a directory with cert-manager's controllers and CRDs for use on the host", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := cluster.CertManager(c.Context(), say)
 			if err != nil {
 				return err
 			}

@@ -105,12 +105,7 @@ func TestAClusterWhoseCertificateExpiredIsManagedAndHealed(t *testing.T) {
 // manager says so too.
 func waitServed(t *testing.T, s *harness.Space, what string, secret *corev1.Secret) {
 	t.Helper()
-	block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
-	leaf, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial := fmt.Sprintf("%X", leaf.SerialNumber.Bytes())
+	serial := serialOf(t, secret)
 	begin := time.Now()
 	s.Eventually("every server has "+what, rotatedWithin, func() error {
 		for _, pod := range s.Pods("c") {
@@ -134,6 +129,25 @@ func waitServed(t *testing.T, s *harness.Space, what string, secret *corev1.Secr
 		return nil
 	})
 	t.Logf("%s: said by the manager after %s", what, time.Since(begin).Round(100*time.Millisecond))
+}
+
+// serialOf is the serial number of a Secret's leaf, as servers write it.
+func serialOf(t *testing.T, secret *corev1.Secret) string {
+	t.Helper()
+	return fmt.Sprintf("%X", leafOf(t, secret).SerialNumber.Bytes())
+}
+
+func leafOf(t *testing.T, secret *corev1.Secret) *x509.Certificate {
+	t.Helper()
+	block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
+	if block == nil {
+		t.Fatal("tls.crt holds no PEM")
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
 }
 
 // wantSamePods fails the test if a pod was replaced or its server restarted.

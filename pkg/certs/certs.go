@@ -44,7 +44,8 @@ type Leaf struct {
 	Fingerprint string
 	// Serial in upper-case hex, as INFO tls prints it.
 	Serial string
-	// Subject and Issuer as text.
+	// Subject and Issuer as text. A leaf without a subject, as cert-manager issues it,
+	// goes by its first name.
 	Subject, Issuer string
 	// DNSNames of the certificate.
 	DNSNames []string
@@ -58,13 +59,20 @@ func newLeaf(c *x509.Certificate) Leaf {
 	return Leaf{
 		Fingerprint: Fingerprint(c.Raw),
 		Serial:      fmt.Sprintf("%X", c.SerialNumber.Bytes()),
-		Subject:     c.Subject.String(),
+		Subject:     subject(c),
 		Issuer:      c.Issuer.String(),
 		DNSNames:    c.DNSNames,
 		NotBefore:   c.NotBefore,
 		NotAfter:    c.NotAfter,
 		certificate: c,
 	}
+}
+
+func subject(c *x509.Certificate) string {
+	if text := c.Subject.String(); text != "" || len(c.DNSNames) == 0 {
+		return text
+	}
+	return "DNS:" + c.DNSNames[0]
 }
 
 // Fingerprint is the SHA-256 of a DER-encoded certificate in lower-case hex.

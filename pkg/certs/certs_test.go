@@ -43,6 +43,16 @@ func TestTheDocumentedSecretPasses(t *testing.T) {
 	}
 }
 
+// cert-manager issues leaves without a subject.
+func TestALeafWithoutASubjectGoesByItsName(t *testing.T) {
+	ca, template := issue(t, caTemplate("ca"), nil), leafTemplate()
+	template.Subject = pkix.Name{}
+	got, fatal, warnings := Check(secretOf(t, issue(t, template, &ca), ca), tlsType, names, now)
+	if got.Subject != "DNS:"+service || len(fatal)+len(warnings) != 0 {
+		t.Errorf("subject %q, fatal %v, warnings %v", got.Subject, fatal, warnings)
+	}
+}
+
 func TestOtherSoundSecretsPass(t *testing.T) {
 	ca, other := issue(t, caTemplate("ca"), nil), issue(t, caTemplate("other"), nil)
 	middle := issue(t, caTemplate("middle"), &ca)

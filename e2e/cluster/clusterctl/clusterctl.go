@@ -94,6 +94,14 @@ func Assets(ctx context.Context) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
+// CertManager makes sure that cert-manager's controllers exist and returns their
+// directory: the program cert-manager, which issues in one namespace, and its CRDs
+// in crds.
+func CertManager(ctx context.Context) (string, error) {
+	out, err := output(ctx, "cert-manager")
+	return strings.TrimSpace(out), err
+}
+
 // NodeStop kills all of a node at once. The API server notices after its
 // node-monitor grace period, 50 s.
 func NodeStop(ctx context.Context, name string) error { return run(ctx, "node", "stop", name) }

@@ -45,6 +45,8 @@ interrupted.`
 
 const example = `  # With cert-manager and a private CA of its own
   kubectl valkey certificate demo | kubectl apply -f -
+  kubectl wait --for=condition=Ready certificate/demo-tls
+  kubectl valkey create demo --config standard --shards 3 --replicas 1 --tls-secret demo-tls
 
   # With an issuer that is there
   kubectl valkey certificate demo --issuer corp-ca --issuer-kind ClusterIssuer | kubectl apply -f -

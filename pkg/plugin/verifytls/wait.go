@@ -96,8 +96,14 @@ func pending(s *subject, lagging []string) string {
 		return "every node serves the new certificate; the manager has not confirmed it yet"
 	}
 	ready := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionTLSReady)
-	if ready != nil && ready.Status != "True" && (ready.Reason == v1alpha1.ReasonTLSNotServed || s.cluster.Status.State == v1alpha1.StateInvalid) {
+	if ready != nil && ready.Status != "True" && (rotates(ready.Reason) || s.cluster.Status.State == v1alpha1.StateInvalid) {
 		return "every node serves the new certificate; TLSReady is not true yet: " + output.Clean(ready.Message)
 	}
 	return ""
+}
+
+// rotates is whether the manager is still at it. The last step of a swap to another
+// CA changes no leaf.
+func rotates(reason string) bool {
+	return reason == v1alpha1.ReasonTLSRotating || reason == v1alpha1.ReasonTLSNotServed
 }

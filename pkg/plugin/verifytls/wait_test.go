@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/certs"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
@@ -74,6 +75,23 @@ func TestWaitEndsInTimeAndNamesWhatIsMissing(t *testing.T) {
 	session := plugintest.Start(t, s.build(), strings.NewReader(""), false, "demo", "--wait", "--timeout", "1500ms")
 	if code := session.Wait(); code != exit.TimedOut || !strings.Contains(session.ErrOut.String(), "missing: "+lagging.name+"\n") {
 		t.Errorf("exit %d, %q", code, session.ErrOut)
+	}
+}
+
+// In the last step of a swap to another CA every node serves the new leaf already.
+func TestWaitEndsWhenTheManagerHasTakenTheOldCAAway(t *testing.T) {
+	plugintest.Kubeconfig(t)
+	s := newSetup(t)
+	s.clock = presentClock{}
+	s.fixture.Condition(v1alpha1.ConditionTLSReady, false, v1alpha1.ReasonTLSRotating, "next: what the Secret holds")
+	session := plugintest.Start(t, s.build(), strings.NewReader(""), false, "demo", "--wait", "--timeout", "1500ms")
+	if code := session.Wait(); code != exit.TimedOut || !strings.Contains(session.ErrOut.String(), "every node serves the new certificate; TLSReady is not true yet: next: what the Secret holds") {
+		t.Errorf("exit %d, %s%s", code, session.Out, session.ErrOut)
+	}
+	s.fixture.Condition(v1alpha1.ConditionTLSReady, true, v1alpha1.ReasonTLSServed, "6 of 6 nodes serve the certificate")
+	session = plugintest.Start(t, s.build(), strings.NewReader(""), false, "demo", "--wait", "--timeout", "1m")
+	if code := session.Wait(); code != exit.OK {
+		t.Errorf("exit %d, %s%s", code, session.Out, session.ErrOut)
 	}
 }
 

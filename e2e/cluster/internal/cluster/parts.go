@@ -159,7 +159,7 @@ func (w *workshop) all(ctx context.Context) (parts, error) {
 // prune forgets what older versions of the sources needed.
 func (w *workshop) prune(now time.Time) error {
 	names := []string{"tools", "images-system", "images-valkey", "images-valkey-old"}
-	for _, c := range []components.Component{components.Kubernetes, components.KubeRouter, components.CoreDNS, components.Pause} {
+	for _, c := range []components.Component{components.Kubernetes, components.KubeRouter, components.CoreDNS, components.Pause, components.CertManager} {
 		names = append(names, c.Name)
 	}
 	debian, _ := suiteEntry(rootfs.Node())
@@ -254,6 +254,17 @@ func Assets(ctx context.Context, say Say) (dir string, err error) {
 	}
 	p, err := w.apiTier(ctx)
 	return p.tools, err
+}
+
+// CertManager makes cert-manager's controllers, if need be, and returns the
+// directory that holds them and the CRDs.
+func CertManager(ctx context.Context, say Say) (dir string, err error) {
+	w, err := openWorkshop(ctx, say)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	return w.builder.Build(ctx, components.CertManager)
 }
 
 // prepare checks the machine before anything big is made on it.

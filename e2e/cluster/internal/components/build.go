@@ -53,8 +53,24 @@ func (b Builder) Build(ctx context.Context, c Component) (string, error) {
 				return fmt.Errorf("name %s: %w", link, err)
 			}
 		}
+		for _, folder := range c.Folders {
+			if err := b.copyFolder(ctx, c, folder, out); err != nil {
+				return fmt.Errorf("copy %s of module %s: %w", folder.Path, folder.Module, err)
+			}
+		}
 		return nil
 	})
+}
+
+func (b Builder) copyFolder(ctx context.Context, c Component, folder Folder, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", folder.Module)
+	cmd.Dir = filepath.Join(b.Source, c.Dir)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	module, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(filepath.Join(out, folder.Name), os.DirFS(filepath.Join(strings.TrimSpace(string(module)), folder.Path)))
 }
 
 // Key condenses what the component's program depends on: its module files and

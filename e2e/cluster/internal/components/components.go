@@ -14,8 +14,17 @@ type Component struct {
 	LDFlags string
 	// Links are further names of the program, for a multi-call binary.
 	Links []string
+	// Folders of modules that belong to it are copied beside it.
+	Folders []Folder
 	// Takes says how long a first build takes, for the log line.
 	Takes string
+}
+
+// Folder is one of a module that the component's module requires.
+type Folder struct {
+	Module, Path string
+	// Name of the copy.
+	Name string
 }
 
 const dir = "e2e/cluster/components/"
@@ -39,3 +48,9 @@ var KubeRouter = Component{
 
 // Pause is the sandbox program of every pod; it belongs to the main module.
 var Pause = Component{Name: "pause", Dir: dir + "pause", Package: ".", LDFlags: "-s -w", Takes: "seconds"}
+
+// CertManager issues certificates in tests that ask for it; with its CRDs.
+var CertManager = Component{
+	Name: "cert-manager", Dir: dir + "cert-manager", Package: ".", LDFlags: "-s -w", Takes: "about 2 minutes on 2 cores",
+	Folders: []Folder{{Module: "github.com/cert-manager/cert-manager", Path: "deploy/crds", Name: "crds"}},
+}

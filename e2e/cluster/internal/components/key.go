@@ -16,6 +16,9 @@ func key(module fs.FS, c Component, goVersion, target string) (string, error) {
 	}
 	slices.Sort(files)
 	parts := []string{goVersion, target, c.Package, c.LDFlags, strings.Join(c.Links, ",")}
+	for _, folder := range c.Folders {
+		parts = append(parts, folder.Module, folder.Path, folder.Name)
+	}
 	for _, file := range files {
 		if file != "go.mod" && file != "go.sum" && !strings.HasSuffix(file, ".go") {
 			continue

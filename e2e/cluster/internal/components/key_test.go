@@ -41,6 +41,7 @@ func TestKeyChangesWithWhatTheProgramDependsOn(t *testing.T) {
 	changed["the target"] = mustKey(base(), component, "go1", "linux/arm64")
 	changed["the flags"] = mustKey(base(), Component{Name: "c", Package: ".", LDFlags: "-w"}, "go1", "linux/amd64")
 	changed["the links"] = mustKey(base(), Component{Name: "c", Package: ".", LDFlags: "-s", Links: []string{"l"}}, "go1", "linux/amd64")
+	changed["a folder"] = mustKey(base(), Component{Name: "c", Package: ".", LDFlags: "-s", Folders: []Folder{{Module: "m", Path: "p", Name: "n"}}}, "go1", "linux/amd64")
 	for what, got := range changed {
 		if got == want {
 			t.Errorf("%s doesn't change the key", what)
