@@ -271,9 +271,11 @@ func TestAClientFollowsRedirectsThroughARealCluster(t *testing.T) {
 	}
 	// A server whose name the certificate doesn't cover is not reached.
 	cli(t, f, "-h", first, "CONFIG", "SET", "cluster-announce-hostname", "elsewhere.example.com")
-	eventually(t, "the name has changed", func() error {
-		if out := cli(t, f, "-h", servers["c-00002."+service].ip, "CLUSTER", "SLOTS"); !strings.Contains(out, "elsewhere.example.com") {
-			return errors.New(out)
+	eventually(t, "every server has the new name", func() error {
+		for _, s := range servers {
+			if out := cli(t, f, "-h", s.ip, "CLUSTER", "SLOTS"); !strings.Contains(out, "elsewhere.example.com") {
+				return errors.New(out)
+			}
 		}
 		return nil
 	})
