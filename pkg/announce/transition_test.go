@@ -25,11 +25,11 @@ type fleet struct {
 	tables  []map[string]Row
 }
 
-// newFleet returns nodes that announce what a cluster without external access does.
-func newFleet(tls bool, shards, replicas int32, seed uint64) *fleet {
+// newFleet returns nodes, two of each shard, that announce what a cluster without external access does.
+func newFleet(tls bool, shards int32, seed uint64) *fleet {
 	f := &fleet{tls: tls, random: rand.New(rand.NewPCG(seed, 7))}
 	for shard := range shards {
-		for index := range replicas + 1 {
+		for index := range int32(2) {
 			n := len(f.members)
 			m := Member{
 				Name: fmt.Sprintf("c-%05x", n), ID: fmt.Sprintf("%040x", n), PodIP: fmt.Sprintf("10.0.0.%d", n+1),
@@ -143,7 +143,7 @@ func TestClientsNeverSeeAWrongAddressOnTheWayThereAndBack(t *testing.T) {
 	order := []string{"names", "addresses", "another prefix", "nothing", "only enabled", "another prefix", "names", "nothing", "addresses", "names", "only enabled"}
 	for _, tls := range []bool{false, true} {
 		for seed := range uint64(30) {
-			f := newFleet(tls, 3, 1, seed)
+			f := newFleet(tls, 3, seed)
 			for _, wish := range order {
 				situation := func() Situation { return f.situation(wishes[wish]) }
 				if wrong := f.lead(situation, Next); wrong != "" {
@@ -164,10 +164,11 @@ func TestClientsNeverSeeAWrongAddressOnTheWayThereAndBack(t *testing.T) {
 func TestTheWayMayBeLeftAtAnyStep(t *testing.T) {
 	for _, tls := range []bool{false, true} {
 		for seed := range uint64(200) {
-			f := newFleet(tls, 2, 1, seed)
+			f := newFleet(tls, 2, seed)
 			calls, wish := 0, names()
 			situation := func() Situation {
-				if calls++; calls < 300 && f.random.IntN(12) == 0 {
+				calls++
+				if calls < 300 && f.random.IntN(12) == 0 {
 					wish = []*v1alpha1.ExternalAccess{nil, names(), {Enabled: true}, {Enabled: true, Domain: domain}}[f.random.IntN(4)]
 				}
 				return f.situation(wish)
@@ -201,7 +202,7 @@ func TestSwappedStepsAreNoticed(t *testing.T) {
 	for name, next := range map[string]func(Situation) Step{"all at once": direct, "without waiting": unseen} {
 		noticed := false
 		for seed := range uint64(20) {
-			f := newFleet(false, 3, 1, seed)
+			f := newFleet(false, 3, seed)
 			noticed = noticed || f.lead(func() Situation { return f.situation(names()) }, next) != ""
 		}
 		if !noticed {
@@ -212,7 +213,7 @@ func TestSwappedStepsAreNoticed(t *testing.T) {
 
 func TestNamesWaitUntilEveryNodeCanBeReachedThere(t *testing.T) {
 	for _, tls := range []bool{false, true} {
-		f := newFleet(tls, 2, 1, 1)
+		f := newFleet(tls, 2, 1)
 		pending := func() Situation {
 			s := f.situation(names())
 			s.Pending = "shard 1 has no address"
@@ -256,7 +257,7 @@ func TestNamesWaitUntilEveryNodeCanBeReachedThere(t *testing.T) {
 
 func TestNamesWaitForNodesThatTheServicesCantFind(t *testing.T) {
 	for _, tls := range []bool{false, true} {
-		f := newFleet(tls, 1, 1, 1)
+		f := newFleet(tls, 1, 1)
 		f.members[1].Exposed = false
 		if wrong := f.lead(func() Situation { return f.situation(names()) }, Next); wrong != "" {
 			t.Fatal(wrong)
@@ -268,7 +269,7 @@ func TestNamesWaitForNodesThatTheServicesCantFind(t *testing.T) {
 }
 
 func TestANodeThatDoesNotAnswerOrIsGoneHoldsWhatWouldShowIt(t *testing.T) {
-	f := newFleet(false, 2, 1, 1)
+	f := newFleet(false, 2, 1)
 	f.members[3].Reachable = false
 	situation := func() Situation {
 		s := f.situation(names())
@@ -289,7 +290,7 @@ func TestANodeThatDoesNotAnswerOrIsGoneHoldsWhatWouldShowIt(t *testing.T) {
 		t.Errorf("waiting %q, want the node that does not answer in it", step.Waiting)
 	}
 
-	f = newFleet(false, 2, 1, 1)
+	f = newFleet(false, 2, 1)
 	gone := func() Situation {
 		s := f.situation(names())
 		for i := range s.Members {
@@ -317,7 +318,7 @@ func TestANodeThatDoesNotAnswerOrIsGoneHoldsWhatWouldShowIt(t *testing.T) {
 func TestANewNodeFitsTheOthersAtEveryStep(t *testing.T) {
 	for _, tls := range []bool{false, true} {
 		for seed := range uint64(60) {
-			f := newFleet(tls, 2, 1, seed)
+			f := newFleet(tls, 2, seed)
 			newcomer := f.members[3]
 			f.members, f.tables = f.members[:3], f.tables[:3]
 			for i := range f.tables {
@@ -326,7 +327,8 @@ func TestANewNodeFitsTheOthersAtEveryStep(t *testing.T) {
 			wish, starts := names(), 1+f.random.IntN(120)
 			calls := 0
 			situation := func() Situation {
-				if calls++; calls == 60 {
+				calls++
+				if calls == 60 {
 					wish = nil
 				}
 				if calls == starts {
@@ -380,7 +382,7 @@ func TestTheTypeWaitsUntilTablesHaveSettled(t *testing.T) {
 			}
 		}
 	}
-	f := newFleet(false, 2, 1, 1)
+	f := newFleet(false, 2, 1)
 	bridge(f)
 	s := f.situation(names())
 	s.Quiet = time.Second

@@ -109,9 +109,9 @@ func (o *observation) traces() bool {
 // nodesOfShards counts the ports that each shard needs: those of the wish, and those
 // of nodes that have not gone yet.
 func (o *observation) nodesOfShards() []int32 {
-	shards := make([]int32, o.target.Shards)
-	for i := range shards {
-		shards[i] = o.target.ReplicasPerShard + 1
+	var shards []int32
+	for range o.target.Shards {
+		shards = append(shards, o.target.ReplicasPerShard+1)
 	}
 	for i := range o.nodes {
 		spec := o.nodes[i].Spec

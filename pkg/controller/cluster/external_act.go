@@ -98,7 +98,7 @@ func (r *Reconciler) ensureShardService(ctx context.Context, o *observation, sha
 	want := objects.ShardService(o.cluster, shard, nodes)
 	live := o.outside.services[shard]
 	if o.outside.leaving[shard] {
-		return false, fmt.Errorf("Service %s is being deleted; it is made anew when it is gone", want.Name)
+		return false, fmt.Errorf("the Service %s is being deleted; it is made anew when it is gone", want.Name)
 	}
 	if live == nil {
 		if err := r.create(ctx, o, want); err != nil {

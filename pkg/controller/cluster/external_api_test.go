@@ -47,7 +47,7 @@ type place struct {
 	events  *events.FakeRecorder
 }
 
-func newPlace(t *testing.T, access v1alpha1.ExternalAccess, change ...func(*v1alpha1.ValkeyCluster)) *place {
+func newPlace(t *testing.T, access v1alpha1.ExternalAccess) *place {
 	t.Helper()
 	config := server.ManagerConfig()
 	manager := server.ClientFor(t, config)
@@ -66,9 +66,6 @@ func newPlace(t *testing.T, access v1alpha1.ExternalAccess, change ...func(*v1al
 	p.cluster = &v1alpha1.ValkeyCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t, nil), Name: "c"},
 		Spec:       v1alpha1.ValkeyClusterSpec{ConfigRef: menu.Name, Shards: 3, ReplicasPerShard: 1, ExternalAccess: &access},
-	}
-	for _, f := range change {
-		f(p.cluster)
 	}
 	p.create(p.cluster)
 	return p
@@ -122,14 +119,15 @@ func (p *place) services() map[string]*corev1.Service {
 	return out
 }
 
-func (p *place) wantCondition(status metav1.ConditionStatus, reason string, words ...string) {
+// wantCondition wants external access not to be ready for a reason.
+func (p *place) wantCondition(reason string, words ...string) {
 	p.Helper()
 	for _, c := range p.cluster.Status.Conditions {
 		if c.Type != v1alpha1.ConditionExternalAccessReady {
 			continue
 		}
-		if c.Status != status || c.Reason != reason {
-			p.Errorf("ExternalAccessReady is %s, %s: %s; want %s, %s", c.Status, c.Reason, c.Message, status, reason)
+		if c.Status != metav1.ConditionFalse || c.Reason != reason {
+			p.Errorf("ExternalAccessReady is %s, %s: %s; want False, %s", c.Status, c.Reason, c.Message, reason)
 		}
 		for _, w := range words {
 			if !strings.Contains(c.Message, w) {
@@ -223,9 +221,10 @@ func TestAServiceOfAnotherOwnerIsNeverTouched(t *testing.T) {
 	}}
 	p.create(foreign)
 	p.pass(2)
-	p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonNameConflict, "Service c-shard-1 exists and does not belong to this cluster")
+	p.wantCondition(v1alpha1.ReasonNameConflict, "Service c-shard-1 exists and does not belong to this cluster")
 	version := foreign.ResourceVersion
-	if p.read(foreign); foreign.ResourceVersion != version {
+	p.read(foreign)
+	if foreign.ResourceVersion != version {
 		t.Error("the foreign Service was changed")
 	}
 	if len(p.services()) != 2 {
@@ -283,14 +282,14 @@ func TestServicesGoWithTheirShardsAndWithExternalAccess(t *testing.T) {
 func TestAPendingLoadBalancerIsShownAndBlocksNothing(t *testing.T) {
 	p := newPlace(t, v1alpha1.ExternalAccess{ServiceType: corev1.ServiceTypeLoadBalancer})
 	p.pass(2)
-	p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonExternalPending, "c-shard-0", "c-shard-1", "c-shard-2")
+	p.wantCondition(v1alpha1.ReasonExternalPending, "c-shard-0", "c-shard-1", "c-shard-2")
 	service := p.services()["c-shard-1"]
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.5"}}
 	if err := server.Client.Status().Update(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
 	p.pass(1)
-	p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonExternalPending, "c-shard-0", "c-shard-2")
+	p.wantCondition(v1alpha1.ReasonExternalPending, "c-shard-0", "c-shard-2")
 	if e := p.cluster.Status.ExternalEndpoints[1]; !slices.Equal(e.Addresses, []string{"203.0.113.5"}) || !slices.Equal(e.Ports, []int32{6379, 6380}) {
 		t.Errorf("endpoint %+v", e)
 	}

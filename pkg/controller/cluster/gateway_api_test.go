@@ -130,7 +130,7 @@ func (p *place) accept(version string, status metav1.ConditionStatus, message st
 	}
 	for i := range list.Items {
 		item := &list.Items[i]
-		parents, _, _ := unstructuredParents(item.Object)
+		parents := unstructuredParents(item.Object)
 		item.Object["status"] = map[string]any{"parents": []any{map[string]any{
 			"parentRef": parents[0], "controllerName": "example.com/gateway",
 			"conditions": []any{map[string]any{
@@ -144,10 +144,10 @@ func (p *place) accept(version string, status metav1.ConditionStatus, message st
 	}
 }
 
-func unstructuredParents(object map[string]any) ([]any, bool, error) {
+func unstructuredParents(object map[string]any) []any {
 	spec, _ := object["spec"].(map[string]any)
-	parents, ok := spec["parentRefs"].([]any)
-	return parents, ok, nil
+	parents, _ := spec["parentRefs"].([]any)
+	return parents
 }
 
 func gatewayAccess() v1alpha1.ExternalAccess {
@@ -161,7 +161,7 @@ func gatewayAccess() v1alpha1.ExternalAccess {
 func TestRoutesFollowTheGatewayAPIThatIsServed(t *testing.T) {
 	p := newPlace(t, gatewayAccess())
 	p.pass(2)
-	p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonGatewayMissing, "install the Gateway API")
+	p.wantCondition(v1alpha1.ReasonGatewayMissing, "install the Gateway API")
 	if s := p.services(); len(s) != 3 || s["c-shard-0"].Spec.Type != corev1.ServiceTypeClusterIP {
 		t.Errorf("Services %v", s)
 	}
@@ -171,13 +171,13 @@ func TestRoutesFollowTheGatewayAPIThatIsServed(t *testing.T) {
 		p.notice(version)
 		p.pass(2)
 		p.wantRoutes(p.routeList(version))
-		p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonExternalPending, "c-shard-0-0", "no Gateway has taken notice")
+		p.wantCondition(v1alpha1.ReasonExternalPending, "c-shard-0-0", "no Gateway has taken notice")
 		p.accept(version, metav1.ConditionFalse, "no listener at that port")
 		p.pass(1)
-		p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonExternalPending, "not accepted by Gateway public", "no listener at that port")
+		p.wantCondition(v1alpha1.ReasonExternalPending, "not accepted by Gateway public", "no listener at that port")
 		p.accept(version, metav1.ConditionTrue, "")
 		p.pass(1)
-		p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonExternalWaiting) // these nodes have no pods
+		p.wantCondition(v1alpha1.ReasonExternalWaiting) // these nodes have no pods
 		before := p.routeList(version)
 		p.pass(2)
 		for i, route := range p.routeList(version) {
@@ -189,7 +189,7 @@ func TestRoutesFollowTheGatewayAPIThatIsServed(t *testing.T) {
 		p.pass(1) // it may be gone in the middle of this
 		p.notice("")
 		p.pass(1)
-		p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonGatewayMissing)
+		p.wantCondition(v1alpha1.ReasonGatewayMissing)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestARouteOfAnotherOwnerIsNeverTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.pass(2)
-	p.wantCondition(metav1.ConditionFalse, v1alpha1.ReasonNameConflict, "TCPRoute c-shard-1-0 exists and does not belong to this cluster")
+	p.wantCondition(v1alpha1.ReasonNameConflict, "TCPRoute c-shard-1-0 exists and does not belong to this cluster")
 	for _, route := range p.routeList("v1") {
 		if route.Name == made.GetName() && route.ResourceVersion != made.GetResourceVersion() {
 			t.Error("the foreign route was changed")

@@ -75,7 +75,8 @@ func (r *Reconciler) outsidePort(ctx context.Context, cluster *v1alpha1.ValkeyCl
 	}
 	service := &corev1.Service{}
 	key := client.ObjectKey{Namespace: node.Namespace, Name: objects.ShardServiceName(cluster.Name, node.Spec.ShardIndex)}
-	if err := r.Live.Get(ctx, key, service); client.IgnoreNotFound(err) != nil {
+	err := r.Live.Get(ctx, key, service)
+	if client.IgnoreNotFound(err) != nil {
 		return 0, fmt.Errorf("read the Service of shard %d: %w", node.Spec.ShardIndex, err)
 	}
 	port, ok := objects.ServicePort(service, node.Spec.NodeIndex)

@@ -3,6 +3,7 @@ package endpoints
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,9 +41,9 @@ func outsideCluster(access v1alpha1.ExternalAccess, directed bool, addresses ...
 	access.Enabled = true
 	f.Cluster.Spec.ExternalAccess = &access
 	for shard := range int32(2) {
-		e := v1alpha1.ExternalEndpoint{ShardIndex: shard, Service: "demo-shard-" + string(rune('0'+shard)), Ports: []int32{31000 + 2*shard, 31001 + 2*shard}, Addresses: addresses}
+		e := v1alpha1.ExternalEndpoint{ShardIndex: shard, Service: "demo-shard-" + fmt.Sprint(shard), Ports: []int32{31000 + 2*shard, 31001 + 2*shard}, Addresses: addresses}
 		if access.Domain != "" {
-			e.Hostname = "shard-" + string(rune('0'+shard)) + "." + access.Domain
+			e.Hostname = "shard-" + fmt.Sprint(shard) + "." + access.Domain
 		}
 		f.Cluster.Status.ExternalEndpoints = append(f.Cluster.Status.ExternalEndpoints, e)
 	}

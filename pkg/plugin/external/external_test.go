@@ -72,7 +72,8 @@ func serve(t *testing.T, f *plugintest.Fixture) *served {
 		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if _, ok := obj.(*v1alpha1.ValkeyCluster); ok && s.looks > 0 && !s.stuck {
-				if s.looks--; s.looks == 0 {
+				s.looks--
+				if s.looks == 0 {
 					s.manage(ctx, c, key)
 				}
 			}
