@@ -95,7 +95,7 @@ func TestNoTextPutsFlagsBeforeThePluginsName(t *testing.T) {
 		}
 		for line := range strings.Lines(c.Example) {
 			line = strings.TrimSpace(line)
-			if strings.Contains(line, "kubectl") && !strings.HasPrefix(line, "#") && !strings.Contains(line, "kubectl valkey ") && !strings.Contains(line, "kubectl_complete-valkey") {
+			if strings.Contains(line, "kubectl") && !strings.HasPrefix(line, "#") && !strings.Contains(line, "kubectl valkey ") && !strings.HasPrefix(line, "kubectl wait ") && !strings.Contains(line, "kubectl_complete-valkey") {
 				t.Errorf("%s: %q is no command of the plugin", c.CommandPath(), line)
 			}
 		}
