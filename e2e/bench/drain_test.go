@@ -19,7 +19,7 @@ func BenchmarkDrain(b *testing.B) {
 	s := begin(b, 3, v1alpha1.ValkeyConfigSpec{
 		Resources: memory("2Gi"),
 		Valkey:    map[string]v1alpha1.SettingValue{"maxmemory": "1600mb"},
-	}, "--preload", "30000", "--size", "100000")
+	}, "--preload", "30000", "--size", "100000", "--patience", "20s")
 	var hosts corev1.NodeList
 	if err := s.Client.List(b.Context(), &hosts); err != nil {
 		b.Fatal(err)
