@@ -46,12 +46,8 @@ func begin(b *testing.B, parts int, config v1alpha1.ValkeyConfigSpec, args ...st
 	s.Create(c)
 	s.WaitActive("c")
 	s.WaitFormed("c", 3, 1)
-	var ranges []string
-	for _, set := range slots.Split(parts) {
-		ranges = append(ranges, set.String())
-	}
 	s.quiet = s.managersHost()
-	s.writer = s.StartWriter("c", s.quiet, append([]string{"--ranges", strings.Join(ranges, ",")}, args...)...)
+	s.writer = s.StartWriter("c", s.quiet, append([]string{"--ranges", harness.Ranges(parts)}, args...)...)
 	return s
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 )
 
 // encrypted are the arguments of valkey-cli in a pod of a TLS cluster.
@@ -52,11 +51,7 @@ func BenchmarkRotation(b *testing.B) {
 	s.WaitActive("c")
 	s.WaitFormed("c", 3, 1, encrypted...)
 	s.WaitCondition("c", v1alpha1.ConditionTLSReady, metav1.ConditionTrue, v1alpha1.ReasonTLSServed)
-	var ranges []string
-	for _, set := range slots.Split(3) {
-		ranges = append(ranges, set.String())
-	}
-	s.writer = s.StartTLSWriter("c", "", "trusted", "--ranges", strings.Join(ranges, ","))
+	s.writer = s.StartTLSWriter("c", "", "trusted", "--ranges", harness.Ranges(3))
 	before := s.Pods("c")
 
 	var leaves []time.Duration

@@ -39,21 +39,13 @@ func wantSmooth(t *testing.T, w *harness.Writer, r *report.Report) {
 	}
 }
 
-func ranges(shards int) string {
-	var out []string
-	for _, set := range slots.Split(shards) {
-		out = append(out, set.String())
-	}
-	return strings.Join(out, ",")
-}
-
 // S-05, S-06: shards come and go while an application writes, and it doesn't notice.
 func TestShardsComeAndGoUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t).Space(t, 9)
 	s.Create(s.Cluster("c", 3, 1))
 	s.WaitActive("c")
-	w := s.StartWriter("c", "", patient, "--ranges", ranges(4), "--preload", "50000", "--every", "4ms")
+	w := s.StartWriter("c", "", patient, "--ranges", harness.Ranges(4), "--preload", "50000", "--every", "4ms")
 	for _, shards := range []int32{4, 3} {
 		w.Mark(fmt.Sprintf("to %d", shards))
 		resize(s, shape{shards, 1})
@@ -94,7 +86,7 @@ func TestAnImageRollsUnderLoad(t *testing.T) {
 	at := strings.LastIndex(rebuilt.Ref, ":")
 	other.Spec.Repository, other.Spec.Tag = rebuilt.Ref[:at], rebuilt.Ref[at+1:]
 	s.Publish(other)
-	w := s.StartWriter("c", "", patient, "--ranges", ranges(3), "--every", "4ms")
+	w := s.StartWriter("c", "", patient, "--ranges", harness.Ranges(3), "--every", "4ms")
 	before := podUIDs(s)
 	w.Mark("roll")
 	change(s, func(spec *v1alpha1.ValkeyConfigSpec) { spec.ImageRef = other.Name })
@@ -116,7 +108,7 @@ func TestAPrimaryIsHandedOverUnderLoad(t *testing.T) {
 	s := harness.Start(t).Space(t, 8)
 	s.Create(s.Cluster("c", 3, 1))
 	s.WaitActive("c")
-	w := s.StartWriter("c", "", patient, "--ranges", ranges(3), "--every", "4ms")
+	w := s.StartWriter("c", "", patient, "--ranges", harness.Ranges(3), "--every", "4ms")
 	for shard, how := range map[int32]func(harness.Server){
 		0: func(p harness.Server) { deletePod(s, p.Pod) },
 		1: func(p harness.Server) { evict(t, s, p.Pod) },
@@ -150,7 +142,7 @@ func TestTheWriterReportsALoss(t *testing.T) {
 	s := harness.Start(t).Space(t, 8)
 	s.Create(s.Cluster("c", 3, 1))
 	s.WaitActive("c")
-	w := s.StartWriter("c", "", patient, "--ranges", ranges(3), "--every", "10ms", "--preload", "3000")
+	w := s.StartWriter("c", "", patient, "--ranges", harness.Ranges(3), "--every", "10ms", "--preload", "3000")
 	for _, server := range s.WaitFormed("c", 3, 1) {
 		if server.Shard() == 1 {
 			if err := s.KillServer(t.Context(), server.Pod); err != nil {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/writer/report"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 )
 
 // Writer is an application in a pod of its own that writes all the time. See
@@ -163,6 +164,15 @@ func (w *Writer) expect(want string) {
 	if got := w.next(); got != want {
 		w.t.Fatalf("the writer says %q, want %q", got, want)
 	}
+}
+
+// Ranges are the slots that so many shards would own, as the writer takes them.
+func Ranges(shards int) string {
+	var out []string
+	for _, set := range slots.Split(shards) {
+		out = append(out, set.String())
+	}
+	return strings.Join(out, ",")
 }
 
 // Mark begins a window of this name in the report.
