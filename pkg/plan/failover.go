@@ -52,8 +52,8 @@ func (m *model) mayForce(shard int32) bool {
 }
 
 // handOverTerminating hands over a primary whose pod was told to stop, while its
-// preStop still keeps it running. After the first second it is left alone: the
-// server's own failover on SIGTERM must not meet one of ours.
+// preStop still keeps it running. A second after that was learned it is left alone:
+// the server's own failover on SIGTERM must not meet one of ours.
 func handOverTerminating(m *model) ([]Action, string) {
 	var actions []Action
 	for _, n := range m.nodes {

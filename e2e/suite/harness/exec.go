@@ -96,7 +96,12 @@ func (s *Space) ClientPod(name, mount string) *corev1.Pod {
 	return pod
 }
 
-// CLI runs valkey-cli in the client's pod with what it is to read.
+// CLI runs valkey-cli in the client's pod with what it is to read. It gives up after
+// a while: for each line it dials the address of a pod that is gone anew, which can
+// take minutes.
 func (s *Space) CLI(stdin string, args ...string) (string, error) {
-	return s.Exec(s.t.Context(), s.Name, clientPod, stdin, append([]string{"valkey-cli"}, args...)...)
+	patience := 10*time.Second + time.Duration(strings.Count(stdin, "\n"))*10*time.Millisecond
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	return s.Exec(ctx, s.Name, clientPod, stdin, append([]string{"valkey-cli"}, args...)...)
 }

@@ -30,7 +30,7 @@ func (s *Space) WriteKeys(cluster string, n int, args ...string) {
 }
 
 // keysWithin is how long a cluster may take to serve all keys after a change.
-const keysWithin = 30 * time.Second
+const keysWithin = time.Minute
 
 // LostKeys reads n keys as WriteKeys wrote them and returns how many are missing or
 // wrong.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -117,9 +118,11 @@ const (
 // secondLook reports whether to look once more before anything is concluded: one
 // answer that comes too late, on a busy machine, is no reason to call a cluster
 // degraded and well again. A node whose container ended is not asked, so nothing
-// that is known for sure waits for this.
+// that is known for sure waits for this, nor does a primary that was told to stop:
+// it has to be handed over at once.
 func (r *Reconciler) secondLook(key types.NamespacedName, o *observation) bool {
-	if len(o.blinked) == 0 {
+	leaving := slices.ContainsFunc(o.planNodes(), func(n plan.Node) bool { return n.Terminating && n.TerminatingFor < time.Second })
+	if len(o.blinked) == 0 || leaving {
 		return false
 	}
 	if ago, ok := r.moments.ago(key, "blink", o.now); ok && ago < patience {

@@ -39,6 +39,7 @@ type observation struct {
 	hosts    map[string]host
 	silent   map[string]time.Duration
 	gone     map[string]time.Duration
+	leaving  map[string]time.Duration
 	outdated map[string]string
 	// blinked are nodes in place that did not answer for the first time.
 	blinked []string
@@ -185,7 +186,8 @@ func (o *observation) recordedID(name string) string {
 // remember adds to the observation what only the manager's memory tells.
 func (r *Reconciler) remember(o *observation) {
 	key := client.ObjectKeyFromObject(o.cluster)
-	o.silent, o.gone, o.outdated, o.failovers = map[string]time.Duration{}, map[string]time.Duration{}, map[string]string{}, map[int32]time.Duration{}
+	o.silent, o.gone, o.leaving = map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
+	o.outdated, o.failovers = map[string]string{}, map[int32]time.Duration{}
 	for i := range o.nodes {
 		n := &o.nodes[i]
 		seen, asked := o.view.Nodes[n.Name]
@@ -195,6 +197,7 @@ func (r *Reconciler) remember(o *observation) {
 			o.blinked = append(o.blinked, n.Name)
 		}
 		o.gone[n.Name] = r.moments.since(key, "gone "+n.Name, o.pods[n.Name] == nil, o.now)
+		o.leaving[n.Name] = r.moments.since(key, "leaving "+n.Name, isLeaving(o.pods[n.Name]), o.now)
 		o.outdated[n.Name] = r.change(o, n).Replace
 		if o.outdated[n.Name] == "" && o.olderThanRestart(n) {
 			o.outdated[n.Name] = "a restart was asked for"
@@ -266,7 +269,7 @@ func (o *observation) planNodes() []plan.Node {
 		node.Silent, node.Outdated = o.silent[n.Name], o.outdated[n.Name]
 		node.Zone, node.HostGone = o.hosts[name].zone, o.hosts[name].hostGone(name, o.gone[n.Name], o.now)
 		if pod != nil {
-			node.TerminatingFor = terminatingFor(pod, o.now)
+			node.TerminatingFor = terminatingFor(pod, o.leaving[n.Name], o.now)
 			node.PodIP = pod.Status.PodIP
 			node.InSync = gateIs(pod, corev1.ConditionTrue)
 			node.Terminating = node.Terminating || !pod.DeletionTimestamp.IsZero()

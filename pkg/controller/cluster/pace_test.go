@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -75,5 +78,12 @@ func TestOneMissedAnswerIsAskedForOnceMore(t *testing.T) {
 	o.now = o.now.Add(time.Minute)
 	if !r.secondLook(key, o) {
 		t.Error("a miss much later is believed at once")
+	}
+	o = healthy()
+	o.now, o.blinked = o.now.Add(time.Hour), []string{"c-11111"}
+	told := metav1.NewTime(o.now.Add(30 * time.Second))
+	o.pods["c-00000"].DeletionTimestamp, o.pods["c-00000"].DeletionGracePeriodSeconds = &told, ptr.To(int64(30))
+	if r.secondLook(key, o) {
+		t.Error("a primary that was told to stop waits for a node that missed an answer")
 	}
 }

@@ -91,12 +91,17 @@ func gateIs(pod *corev1.Pod, want corev1.ConditionStatus) bool {
 	return false
 }
 
-// terminatingFor returns how long ago a pod was told to stop. Its deletion time
-// lies the grace period ahead of that.
-func terminatingFor(pod *corev1.Pod, now time.Time) time.Duration {
+// isLeaving reports whether a pod was told to stop.
+func isLeaving(pod *corev1.Pod) bool { return pod != nil && !pod.DeletionTimestamp.IsZero() }
+
+// terminatingFor returns how long ago a pod was told to stop, as far as is known: it
+// is not less. Its deletion time lies the grace period ahead of that, without its
+// fraction of a second, so that it may have come a second later; seen is how long
+// ago the manager learned of it.
+func terminatingFor(pod *corev1.Pod, seen time.Duration, now time.Time) time.Duration {
 	if pod.DeletionTimestamp.IsZero() {
 		return 0
 	}
 	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
-	return max(now.Sub(pod.DeletionTimestamp.Add(-grace)), 0)
+	return max(now.Sub(pod.DeletionTimestamp.Add(-grace))-time.Second, seen, 0)
 }

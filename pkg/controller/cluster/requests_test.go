@@ -151,12 +151,21 @@ func TestAShardWithoutPrimaryKeepsItsSlotsInTheStatus(t *testing.T) {
 func TestHowLongAPodIsTerminating(t *testing.T) {
 	now := time.Unix(1000, 0)
 	grace := int64(30)
-	deletion := metav1.NewTime(now.Add(28 * time.Second))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deletion, DeletionGracePeriodSeconds: &grace}}
-	if got := terminatingFor(pod, now); got != 2*time.Second {
-		t.Errorf("told to stop %s ago, want 2s", got)
+	for _, c := range []struct{ deleted, seen, want time.Duration }{
+		// The time of a deletion has no fraction: it may be up to a second younger.
+		{2 * time.Second, 0, time.Second},
+		{900 * time.Millisecond, 0, 0},
+		{1800 * time.Millisecond, 900 * time.Millisecond, 900 * time.Millisecond},
+		{1800 * time.Millisecond, 1700 * time.Millisecond, 1700 * time.Millisecond},
+		{-time.Second, 0, 0}, // the clocks differ
+	} {
+		deletion := metav1.NewTime(now.Add(30*time.Second - c.deleted))
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deletion, DeletionGracePeriodSeconds: &grace}}
+		if got := terminatingFor(pod, c.seen, now); got != c.want {
+			t.Errorf("deleted %s ago, seen %s ago: told to stop %s ago, want %s", c.deleted, c.seen, got, c.want)
+		}
 	}
-	if got := terminatingFor(&corev1.Pod{}, now); got != 0 {
+	if got := terminatingFor(&corev1.Pod{}, 0, now); got != 0 {
 		t.Errorf("a living pod was told to stop %s ago", got)
 	}
 }
