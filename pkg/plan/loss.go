@@ -315,7 +315,7 @@ const hungFor = time.Minute
 func dropHung(m *model) ([]Action, string) {
 	var staying, answering int
 	for _, n := range m.nodes {
-		if n.Pod == PodRunning && !n.Dead() {
+		if n.Pod == PodRunning && !n.Dead() && n.Lifecycle != v1alpha1.LifecycleLeaving {
 			staying++
 		}
 	}
