@@ -33,7 +33,7 @@ func saying(change func(s plan.State, d plan.Decision) plan.Decision) Hooks {
 }
 
 func mutations() []mutation {
-	return []mutation{
+	return append(moreMutations(), []mutation{
 		{
 			"takes a node that does not answer for dead", seeing(unreachableIsDead),
 			[]string{"no forget of a live member", "no deletion of a copy", "no forget before the failover", "no deletion of a primary", "no slots to an empty node while a copy lives"},
@@ -60,7 +60,7 @@ func mutations() []mutation {
 		{"calls everybody well", seeing(everybodyIsWell), []string{"slots only to who is well"}},
 		{"hands over whenever it comes to it", seeing(nobodyIsLate), []string{"no handover that meets the server's own"}},
 		{"never deletes", saying(without(plan.DeleteNode)), []string{"as wished", "converges"}},
-	}
+	}...)
 }
 
 // mutatedSchedules is how long a mistake may stay unnoticed: the rarest take 700.
