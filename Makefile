@@ -230,6 +230,7 @@ build: ## Build bin/kubectl-valkey and bin/manager
 image: build ## Build dist/manager-image.tar, no Docker needed
 	@mkdir -p dist
 	@go run ./deploy/image --binary bin/manager --arch "$$(go env GOARCH)" --tag '$(IMAGE)' --out dist/manager-image.tar
+	@echo "dist/manager-image.tar holds the image $(IMAGE) for linux/$$(go env GOARCH)"
 
 ALL_PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 PLATFORMS ?= $(ALL_PLATFORMS)
