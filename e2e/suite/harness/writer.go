@@ -89,13 +89,27 @@ func (s *Space) startWriter(address, node, secret string, args []string) *Writer
 	if _, err := s.Exec(s.t.Context(), s.Name, pod.Name, s.writerProgram(), "sh", "-c", "cat >/tmp/writer && chmod +x /tmp/writer"); err != nil {
 		s.t.Fatalf("bring the writer to its pod: %v", err)
 	}
+	return begin(s.t, func(p pipes) error {
+		return s.stream(s.t.Context(), pod.Name, append([]string{"/tmp/writer", "--address", address + ":6379"}, args...),
+			remotecommand.StreamOptions{Stdin: p.in, Stdout: p.out, Stderr: p.err})
+	})
+}
+
+// pipes are what a writer is spoken to through.
+type pipes struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// begin starts a writer, and returns when it writes.
+func begin(t testing.TB, run func(pipes) error) *Writer {
+	t.Helper()
 	in, toWriter := io.Pipe()
 	fromWriter, out := io.Pipe()
-	w := &Writer{t: s.t, in: toWriter, out: bufio.NewScanner(fromWriter), stderr: &lockedBuffer{}, done: make(chan error, 1)}
+	w := &Writer{t: t, in: toWriter, out: bufio.NewScanner(fromWriter), stderr: &lockedBuffer{}, done: make(chan error, 1)}
 	w.out.Buffer(nil, 1<<20)
 	go func() {
-		err := s.stream(s.t.Context(), pod.Name, append([]string{"/tmp/writer", "--address", address + ":6379"}, args...),
-			remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: w.stderr})
+		err := run(pipes{in, out, w.stderr})
 		_ = out.CloseWithError(err)
 		w.done <- err
 	}()
@@ -188,7 +202,14 @@ func (w *Writer) Mark(name string) {
 // report.
 func (w *Writer) Stop() *report.Report {
 	w.t.Helper()
-	if _, err := fmt.Fprintln(w.in, "stop"); err != nil {
+	return w.StopAt("")
+}
+
+// StopAt is Stop that has the keys read back by a new client, which starts at another
+// address, as the one that the writer knows is gone.
+func (w *Writer) StopAt(address string) *report.Report {
+	w.t.Helper()
+	if _, err := fmt.Fprintln(w.in, strings.TrimSpace("stop "+address)); err != nil {
 		w.t.Fatalf("tell the writer: %v: %s", err, w.stderr)
 	}
 	text := w.next()
