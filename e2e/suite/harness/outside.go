@@ -44,7 +44,7 @@ var machines atomic.Int32
 // Outside returns a machine outside Kubernetes that knows these names.
 func (s *Space) Outside(ca []byte, names ...string) *Outside {
 	s.t.Helper()
-	o := &Outside{s: s, Machine: s.machine(), CA: ca, dir: s.t.TempDir()}
+	o := &Outside{s: s, Machine: s.Machine(), CA: ca, dir: s.t.TempDir()}
 	lines := "127.0.0.1 localhost\n"
 	for _, name := range names {
 		lines += o.Machine + " " + name + "\n"
@@ -59,8 +59,8 @@ func (s *Space) Outside(ca []byte, names ...string) *Outside {
 	return o
 }
 
-// machine is the address of a Kubernetes node.
-func (s *Space) machine() string {
+// Machine is the address of a Kubernetes node.
+func (s *Space) Machine() string {
 	s.t.Helper()
 	var nodes corev1.NodeList
 	if err := s.Client.List(s.t.Context(), &nodes); err != nil {
@@ -218,7 +218,7 @@ func (o *Outside) CLI(ctx context.Context, stdin string, args ...string) (string
 func (o *Outside) StartWriter(address string, args ...string) *Writer {
 	o.s.t.Helper()
 	file := filepath.Join(o.dir, "writer")
-	if err := os.WriteFile(file, []byte(o.s.writerProgram()), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(file, []byte(o.s.build("./e2e/writer")), 0o755); err != nil { //nolint:gosec // a program
 		o.s.t.Fatal(err)
 	}
 	return o.startClient(nil, append([]string{file, "--address", address}, args...))
@@ -247,11 +247,11 @@ func (o *Outside) startClient(env, argv []string) *Writer {
 		argv = append(argv, "--ca", filepath.Join(o.dir, "ca.crt"))
 	}
 	argv = o.enter(argv...)
-	return begin(o.s.t, func(p pipes) error {
+	return &Writer{begin(o.s.t, writerReady, func(p pipes) error {
 		run := exec.CommandContext(o.s.t.Context(), argv[0], argv[1:]...)
 		run.WaitDelay = 5 * time.Second
 		run.Env = append(os.Environ(), env...)
 		run.Stdin, run.Stdout, run.Stderr = p.in, p.out, p.err
 		return run.Run()
-	})
+	})}
 }
