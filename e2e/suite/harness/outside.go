@@ -154,7 +154,7 @@ func (o *Outside) plug(bridge string, host *net.IPNet) error {
 	n := machines.Add(1)
 	o.address = append(net.IP{}, host.IP.To4()...)
 	o.address[3] = byte(100 + n%100) // the nodes have the low ones
-	o.cable = fmt.Sprintf("vkout%d", n)
+	o.cable = "vkout" + strconv.Itoa(o.pid)
 	ones, _ := host.Mask.Size()
 	pid := strconv.Itoa(o.pid)
 	for _, argv := range [][]string{
@@ -218,7 +218,7 @@ func (o *Outside) CLI(ctx context.Context, stdin string, args ...string) (string
 func (o *Outside) StartWriter(address string, args ...string) *Writer {
 	o.s.t.Helper()
 	file := filepath.Join(o.dir, "writer")
-	if err := os.WriteFile(file, []byte(o.s.build("./e2e/writer")), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(file, []byte(o.s.build("./e2e/writer")), 0o755); err != nil {
 		o.s.t.Fatal(err)
 	}
 	return o.startClient(nil, append([]string{file, "--address", address}, args...))
