@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,13 +40,10 @@ func TestServersLogTheNameOfAFailedNode(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			said := ""
-			for line := range strings.Lines(string(log)) {
-				if strings.Contains(line, failed.Name) && strings.Contains(line, "fail") {
-					said = line
-				}
-			}
-			if said == "" {
+			said := slices.ContainsFunc(strings.Split(string(log), "\n"), func(line string) bool {
+				return strings.Contains(line, failed.Name) && strings.Contains(strings.ToLower(line), "fail")
+			})
+			if !said {
 				return fmt.Errorf("%s logs nothing of it", pod.Name)
 			}
 		}
