@@ -68,7 +68,7 @@ func begin(t testing.TB, ready string, run func(pipes) error) *process {
 	p.out.Buffer(nil, 1<<22)
 	go func() {
 		err := run(pipes{in, out, p.stderr})
-		_ = in.CloseWithError(err)
+		_ = toProgram.Close() // who tells it more hears of it
 		_ = out.CloseWithError(err)
 		p.done <- err
 	}()
