@@ -21,11 +21,6 @@ import (
 // keysOutside is how many keys each client writes before anything happens.
 const keysOutside = 10000
 
-// outsidePatience is how long a connection may take, as applications have it. The
-// writer's own, for which no dead node takes long to be noticed, is too short where names
-// are looked up and machines are shared.
-const outsidePatience = "5s"
-
 // clients are applications on one machine outside, each with a client of its own make.
 type clients struct {
 	t *testing.T
@@ -42,7 +37,7 @@ func startClients(t *testing.T, s *harness.Space, o *harness.Outside, c *v1alpha
 	ways := addresses(c)
 	keys := strconv.Itoa(keysOutside)
 	out := &clients{t: t, s: s, o: o, writers: map[string]*harness.Writer{
-		"valkey-go": o.StartWriter(ways[0], "--prefix", "go", "--preload", keys, "--clients", "2", "--every", "10ms", "--patience", outsidePatience),
+		"valkey-go": o.StartWriter(ways[0], "--prefix", "go", "--preload", keys, "--clients", "2", "--every", "10ms", patient),
 	}}
 	if w := o.StartNodeClient(ways[len(ways)-1], "--prefix", "js", "--preload", keys, "--every", "10"); w != nil {
 		out.writers["iovalkey"] = w

@@ -88,7 +88,7 @@ func TestNoClientSeesAWrongAddressWhileAccessTurnsOnAndOff(t *testing.T) {
 			s.WaitActive("c")
 			poller := s.Poll("c", secret)
 			o := s.Outside(ca, outsideNames(2)...)
-			writer := s.StartWriterThatKnows(outsideNames(2), "c", secret, "--clients", "2", "--every", "10ms", "--patience", outsidePatience)
+			writer := s.StartWriterThatKnows(outsideNames(2), "c", secret, "--clients", "2", "--every", "10ms", patient)
 			rounds := 2
 			if harness.Full() {
 				rounds = 20
@@ -142,7 +142,7 @@ func (r turn) round(o *harness.Outside, outside **harness.Writer) {
 		r.t.Logf("outside: %d writes were acknowledged, %d failed", report.Acknowledged, n)
 	}
 	if *outside = nil; !r.last {
-		*outside = o.StartWriter(way, "--clients", "1", "--every", "50ms", "--patience", outsidePatience, "--prefix", fmt.Sprintf("outside-%d", begin.UnixNano()))
+		*outside = o.StartWriter(way, "--clients", "1", "--every", "50ms", "--patience", "5s", "--prefix", fmt.Sprintf("outside-%d", begin.UnixNano()))
 	}
 	if r.oneEdit {
 		r.live()
