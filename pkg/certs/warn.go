@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -162,5 +161,5 @@ func checkExternal(leaf Leaf, external []string) []settings.Problem {
 		return nil
 	}
 	return []settings.Problem{warning(v1alpha1.ReasonTLSNameNotCovered,
-		"the certificate doesn't cover the external names %s: clients that are given them can't verify it; issue it with these names too", strings.Join(missing, ", "))}
+		"the certificate doesn't cover the external names %s: clients that are given them can't verify it; issue it with these names too", settings.List(missing))}
 }
