@@ -161,7 +161,7 @@ func (o *Options) Validate(args []string, fs *pflag.FlagSet) error {
 	if o.apply {
 		formats = append(formats, output.Name)
 	}
-	errs := []error{output.CheckFormat(o.output, formats...)}
+	errs := []error{kube.CheckClusterName(o.name), output.CheckFormat(o.output, formats...)}
 	need := func(flag, needed string, given bool) {
 		if fs.Changed(flag) && !given {
 			errs = append(errs, fmt.Errorf("--%s needs --%s", flag, needed))

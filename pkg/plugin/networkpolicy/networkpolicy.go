@@ -147,6 +147,9 @@ func (o *Options) Validate(args []string, fs *pflag.FlagSet) error {
 		return exit.Usagef("name a cluster, or give --manager for the manager's policy alone; kubectl valkey status lists clusters")
 	}
 	errs := []error{output.CheckFormat(o.output, output.JSON, output.YAML, output.Name), o.want.parse(fs, o.name != "")}
+	if o.name != "" {
+		errs = append(errs, kube.CheckClusterName(o.name))
+	}
 	modes := 0
 	for _, on := range []bool{o.apply, o.diff, o.test} {
 		if on {
