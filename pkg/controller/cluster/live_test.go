@@ -8,26 +8,26 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
 
-// server remembers what it was told.
-type server struct {
+// listener remembers what it was told.
+type listener struct {
 	valkey.Node
 	settings map[string]string
 }
 
-func (s *server) ConfigSet(_ context.Context, pairs ...[2]string) error {
+func (s *listener) ConfigSet(_ context.Context, pairs ...[2]string) error {
 	for _, p := range pairs {
 		s.settings[p[0]] = p[1]
 	}
 	return nil
 }
 
-func (s *server) ConfigGet(context.Context, ...string) (map[string]string, error) {
+func (s *listener) ConfigGet(context.Context, ...string) (map[string]string, error) {
 	return s.settings, nil
 }
 
 // U-08: a server that runs comes to have what a new one reads from its file.
 func TestARunningServerIsToldWhatItsFileMeans(t *testing.T) {
-	s := &server{settings: map[string]string{}}
+	s := &listener{settings: map[string]string{}}
 	for value, want := range map[v1alpha1.SettingValue]string{
 		"'allkeys-lru'": "allkeys-lru", ` "allkeys-lru"`: "allkeys-lru", `"TLSv1.2 TLSv1.3"`: "TLSv1.2 TLSv1.3", `K"E"`: "KE", "": "", "normal  0 0 0": "normal 0 0 0",
 	} {
