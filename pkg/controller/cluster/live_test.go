@@ -38,7 +38,7 @@ func TestARunningServerIsToldWhatItsFileMeans(t *testing.T) {
 	}
 }
 
-// U-08: a setting that the running server doesn't take needs a new server, if that
+// U-08: a setting that the running listener doesn't take needs a new listener, if that
 // one would take it; else it is reported.
 func TestWhatAServerTakesOnlyAtItsStart(t *testing.T) {
 	const failed = "ERR CONFIG SET failed (possibly related to argument 'x') - "
