@@ -95,7 +95,7 @@ func (o *observation) withoutPort() []string {
 		}
 	}
 	if old > 0 {
-		out = append(out, fmt.Sprintf("%d nodes were made before external access was turned on and are being replaced", old))
+		out = append(out, fmt.Sprintf("nodes that were made before external access was turned on are being replaced, %d more", old))
 	}
 	return out
 }

@@ -140,7 +140,7 @@ func (o *Options) command() *cobra.Command {
 func (o *Options) Validate(args []string, fs *pflag.FlagSet) error {
 	switch {
 	case len(args) > 1:
-		return exit.Usagef("networkpolicy takes the name of one cluster, got %d: %q", len(args), args)
+		return exit.Usagef("networkpolicy takes the name of one cluster, got %s", output.Arguments(args))
 	case len(args) == 1:
 		o.name = args[0]
 	case !o.want.manager:
