@@ -18,7 +18,7 @@ import (
 func BenchmarkVerifyTLS(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	const big = 60
-	s := &subject{b: b, Space: harness.Start(b).Space(b, 0)}
+	s := harness.Start(b).Space(b, 0)
 	ca := harness.NewAuthority(b)
 	var nodes, took []float64
 	var rows []string
