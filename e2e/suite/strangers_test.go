@@ -1,0 +1,143 @@
+//go:build e2e
+
+package suite
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/cluster/clusterctl"
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+// leases is where a node of the local Kubernetes notes which pod addresses are taken.
+const leases = "/run/cni/ipam/kubectl-valkey/"
+
+// clusters whose pods get each other's old addresses never mix: nobody in one
+// ever lists a server of the other, also while the dead one is still in its table.
+// Nothing else runs meanwhile, so that nobody else takes the addresses.
+func TestClustersThatTakeOverAddressesNeverMix(t *testing.T) {
+	e := harness.Start(t)
+	if !e.Local {
+		e.CannotCheck(t, "what becomes of clusters whose pods take over each other's addresses")
+		return
+	}
+	rounds := 3
+	if harness.Full() {
+		rounds = 30
+	}
+	a, b := e.Space(t, 7), e.Space(t, 7)
+	for _, s := range []*harness.Space{a, b} {
+		s.Create(s.Cluster("c", 3, 1))
+	}
+	for _, s := range []*harness.Space{a, b} {
+		s.WaitActive("c")
+	}
+	swapped := 0
+	for round := range rounds {
+		left, right := replicasOnOneHost(t, a, b, round)
+		host := left.Pod.Spec.NodeName
+		for s, lost := range map[*harness.Space]corev1.Pod{a: left.Pod, b: right.Pod} {
+			s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.Paused = true })
+			s.WaitCondition("c", v1alpha1.ConditionProgressing, "False", v1alpha1.ReasonPaused)
+			deletePod(s, lost, client.GracePeriodSeconds(0))
+		}
+		for s, address := range map[*harness.Space]string{b: left.Pod.Status.PodIP, a: right.Pod.Status.PodIP} {
+			a.Eventually("address "+address+" is free", time.Minute, func() error {
+				taken, err := clusterctl.NodeExec(t.Context(), host, "ls", leases)
+				if err == nil && slices.Contains(strings.Fields(taken), address) {
+					err = fmt.Errorf("taken are %s", taken)
+				}
+				return err
+			})
+			offer(t, host, address)
+			s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.Paused = false })
+			waitApart(t, a, b)
+			if slices.ContainsFunc(s.Pods("c"), func(p corev1.Pod) bool { return p.Status.PodIP == address }) {
+				swapped++
+			}
+		}
+		for _, s := range []*harness.Space{a, b} {
+			s.WaitActive("c")
+			s.WaitFormed("c", 3, 1)
+		}
+	}
+	t.Logf("%d of %d addresses were taken over", swapped, 2*rounds)
+	if swapped < rounds {
+		t.Errorf("only %d of %d addresses were taken over by the other cluster: this run proves too little", swapped, 2*rounds)
+	}
+}
+
+// replicasOnOneHost returns a replica of each cluster, both on one Kubernetes node.
+func replicasOnOneHost(t *testing.T, a, b *harness.Space, round int) (left, right harness.Server) {
+	t.Helper()
+	right3 := b.WaitFormed("c", 3, 1)
+	left3 := a.WaitFormed("c", 3, 1)
+	for i := range left3 {
+		left = left3[(i+round)%len(left3)]
+		for _, right = range right3 {
+			if left.Pod.Spec.NodeName == right.Pod.Spec.NodeName && left.Self().Role == topology.RoleReplica && right.Self().Role == topology.RoleReplica {
+				return left, right
+			}
+		}
+	}
+	t.Fatal("no two replicas are on one Kubernetes node")
+	return left, right
+}
+
+// offer makes an address the next that a pod on a Kubernetes node gets: they are
+// given in turn.
+func offer(t *testing.T, host, address string) {
+	t.Helper()
+	before := netip.MustParseAddr(address).Prev()
+	if out, err := clusterctl.NodeExec(t.Context(), host, "sh", "-c", "printf "+before.String()+" >"+leases+"last_reserved_ip.0"); err != nil {
+		t.Fatalf("offer address %s: %s: %v", address, out, err)
+	}
+}
+
+// waitApart waits until the unpaused clusters are whole, and fails the test if ever a
+// server lists one of the other cluster meanwhile.
+func waitApart(t *testing.T, spaces ...*harness.Space) {
+	t.Helper()
+	spaces[0].Eventually("what was lost is replaced, and nobody lists a stranger", harness.ActiveWithin, func() error {
+		home, seen := map[string]*harness.Space{}, map[*harness.Space][]harness.Server{}
+		for _, s := range spaces {
+			servers, err := s.Servers("c")
+			if err != nil {
+				return err
+			}
+			seen[s] = servers
+			for _, server := range servers {
+				home[server.ID] = s
+			}
+		}
+		for s, servers := range seen {
+			for _, server := range servers {
+				for _, m := range server.Members {
+					if other, known := home[m.ID]; known && other != s {
+						t.Errorf("pod %s in %s lists %s, which is in %s", server.Pod.Name, s.Name, m.ID, other.Name)
+					}
+				}
+			}
+		}
+		for _, s := range spaces {
+			c := s.Get("c")
+			if c.Spec.Paused {
+				continue
+			}
+			if err := harness.Settled(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
