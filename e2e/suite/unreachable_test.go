@@ -129,4 +129,3 @@ func TestEveryPodIsLostAtOnce(t *testing.T) {
 		t.Errorf("the loss is told in %d events, want one: %q", len(events), messages(events))
 	}
 }
-
