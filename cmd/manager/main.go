@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -48,9 +49,13 @@ func main() {
 	}
 }
 
+// logTime is how the log tells the time. A second is long for what happens here.
+const logTime = "2006-01-02T15:04:05.000Z07:00"
+
 // run starts the manager and returns when the context ends or the lease is lost.
 func run(ctx context.Context, o options) error {
-	logger := zap.New(zap.UseDevMode(false), zap.Level(o.logLevel))
+	times := func(z *zap.Options) { z.TimeEncoder = zapcore.TimeEncoderOfLayout(logTime) }
+	logger := zap.New(zap.UseDevMode(false), zap.Level(o.logLevel), times)
 	log.SetLogger(logger)
 	config, err := ctrl.GetConfig()
 	if err != nil {

@@ -69,6 +69,7 @@ func BenchmarkRotation(b *testing.B) {
 	} {
 		rows = append(rows, fmt.Sprintf("%-34s %5.1f s", step.name, s.rotate(step.name, secret, step.data).Seconds()))
 	}
+	rows = append(rows, fmt.Sprintf("%-34s %5.1f s", "a Secret of another name", s.rename("renamed", issue(authorities[2])).Seconds()))
 	if now := s.Pods("c"); len(now) != len(before) || slices.ContainsFunc(now, func(p corev1.Pod) bool {
 		return !slices.ContainsFunc(before, func(q corev1.Pod) bool { return p.UID == q.UID })
 	}) {
@@ -94,14 +95,31 @@ func (s *subject) rotate(name string, secret *corev1.Secret, data map[string][]b
 	s.b.Helper()
 	s.writer.Mark(name)
 	secret.ResourceVersion, secret.Data = "", data
+	start := time.Now()
+	if err := s.Client.Update(s.b.Context(), secret); err != nil {
+		s.b.Fatalf("change the Secret: %v", err)
+	}
+	return s.served(start, data)
+}
+
+// rename makes the cluster use a new Secret and returns after how long every server
+// has its leaf.
+func (s *subject) rename(name string, data map[string][]byte) time.Duration {
+	s.b.Helper()
+	s.writer.Mark("another name")
+	s.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name}, Data: data})
+	start := time.Now()
+	s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.TLS.SecretRef = name })
+	return s.served(start, data)
+}
+
+// served returns how long after the start every server had the leaf.
+func (s *subject) served(start time.Time, data map[string][]byte) time.Duration {
+	s.b.Helper()
 	block, _ := pem.Decode(data[corev1.TLSCertKey])
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		s.b.Fatal(err)
-	}
-	start := time.Now()
-	if err := s.Client.Update(s.b.Context(), secret); err != nil {
-		s.b.Fatalf("change the Secret: %v", err)
 	}
 	var at time.Duration
 	s.Eventually("every server has the leaf", time.Minute, func() error {

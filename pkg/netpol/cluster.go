@@ -35,6 +35,8 @@ type Cluster struct {
 	Manager      ManagerAt
 	// Egress restricts where the servers connect to as well.
 	Egress bool
+	// DNSPorts are those of resolvers beside 53.
+	DNSPorts []int32
 	// DefaultDeny also closes the namespace to everything that no policy allows.
 	DefaultDeny bool
 }
@@ -93,7 +95,7 @@ func (c Cluster) servers() *networkingv1.NetworkPolicy {
 		p.Spec.PolicyTypes = append(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 		p.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{
 			{To: []networkingv1.NetworkPolicyPeer{c.own()}, Ports: ports(Valkey, Valkey)},
-			{Ports: ports(Valkey, DNS)},
+			{Ports: resolvers(Valkey, c.DNSPorts)},
 		}
 	}
 	return p
@@ -114,7 +116,7 @@ func (c Cluster) clients() []*networkingv1.NetworkPolicy {
 		p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
 		p.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{
 			{To: []networkingv1.NetworkPolicyPeer{c.own()}, Ports: ports(Clients, Valkey)},
-			{Ports: ports(Valkey, DNS)},
+			{Ports: resolvers(Valkey, c.DNSPorts)},
 		}
 		all = append(all, p)
 	}

@@ -30,6 +30,8 @@ type ManagerPolicy struct {
 	APIServer []Endpoint
 	// ClusterNamespaces are those that may hold clusters; nil means all.
 	ClusterNamespaces *metav1.LabelSelector
+	// DNSPorts are those of resolvers beside 53.
+	DNSPorts []int32
 }
 
 // Policy denies all ingress, since the manager listens on nothing, and allows
@@ -48,7 +50,7 @@ func (m ManagerPolicy) Policy() *networkingv1.NetworkPolicy {
 	}
 	p.Spec.Egress = append(apiServerRules(m.APIServer),
 		networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{servers}, Ports: ports(Manager, Valkey)},
-		networkingv1.NetworkPolicyEgressRule{Ports: ports(Manager, DNS)},
+		networkingv1.NetworkPolicyEgressRule{Ports: resolvers(Manager, m.DNSPorts)},
 	)
 	return p
 }

@@ -70,6 +70,24 @@ func ports(from, to Party) []networkingv1.NetworkPolicyPort {
 			all = append(all, c.Ports...)
 		}
 	}
+	return rules(all)
+}
+
+// resolvers are the ports on which a party may ask for names: those of the matrix
+// and more. Network plugins apply policies behind the Service of the resolver, whose
+// pods may listen on another port, as 5353 on OpenShift.
+func resolvers(from Party, more []int32) []networkingv1.NetworkPolicyPort {
+	out := ports(from, DNS)
+	var all []Port
+	for _, number := range more {
+		if number != dnsPort {
+			all = append(all, Port{corev1.ProtocolUDP, number}, tcp(number))
+		}
+	}
+	return append(out, rules(all)...)
+}
+
+func rules(all []Port) []networkingv1.NetworkPolicyPort {
 	var out []networkingv1.NetworkPolicyPort
 	for _, p := range sorted(all) {
 		out = append(out, networkingv1.NetworkPolicyPort{Protocol: ptr.To(p.Protocol), Port: ptr.To(intstr.FromInt32(p.Number))})

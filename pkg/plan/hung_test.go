@@ -54,3 +54,23 @@ func TestAHungNodeIsReplacedOnceNothingDependsOnIt(t *testing.T) {
 		}
 	}
 }
+
+// Nodes on their way out are not asked, and so don't count among those that don't
+// answer.
+func TestAHungNodeIsReplacedWhileManyOthersLeave(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.settle()
+	w.State.Target.Shards = 1
+	leaves := w.until(plan.Leave)
+	for _, a := range leaves {
+		w.do(a)
+	}
+	if len(leaves) != 6 {
+		t.Fatalf("%d nodes leave, want 6", len(leaves))
+	}
+	hung := w.replicasOf(0)[0]
+	hung.Silent = 2 * time.Minute
+	if a := only(t, plan.Next(w.silence(w.Observe(), hung.Name, true))); a.Kind != plan.DeleteNode || a.Node != hung.Name {
+		t.Errorf("want the node that hangs to go, got %+v", a)
+	}
+}

@@ -306,3 +306,16 @@ func TestALossIsFoundAlthoughSomebodyHasAnOldTable(t *testing.T) {
 		t.Errorf("want the dead owner to be forgotten, got %v", a)
 	}
 }
+
+func TestLostSlotsGoToAPrimaryThatIsSurplusByNow(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.settle()
+	dead := w.primaryOf(1)
+	w.kill(dead.Name)
+	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-extra", Position: plan.Position{Shard: 1, Index: 1}, Reason: "a replica was wished"})
+	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-spare", Position: dead.Position, Reason: "the primary is dead"})
+	w.do(plan.Action{Kind: plan.Introduce, Node: "c-spare", Target: "c-extra", Reason: "they don't know each other"})
+	w.do(plan.Action{Kind: plan.Replicate, Node: "c-spare", TargetID: w.Servers["c-extra"].ID, Reason: "the first of the shard is its primary"})
+	w.settle() // the replica is not wished any more
+	w.check(2, 0)
+}

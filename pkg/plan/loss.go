@@ -291,7 +291,11 @@ func (m *model) vessel(shard int32) (Node, bool) {
 	if n, ok := m.owner(shard); ok {
 		return n, true
 	}
-	for _, n := range m.live() {
+	candidates := m.live()
+	if n, ok := m.designated(shard); ok {
+		candidates = append(candidates, n) // it may be surplus by now, but those that stay follow it
+	}
+	for _, n := range candidates {
 		v := m.view(n)
 		if n.Position.Shard == shard && v != nil && v.Reachable && v.Role == topology.RolePrimary && v.Keys == 0 {
 			return n, true
@@ -311,7 +315,7 @@ const hungFor = time.Minute
 func dropHung(m *model) ([]Action, string) {
 	var staying, answering int
 	for _, n := range m.nodes {
-		if n.Pod == PodRunning && !n.Dead() {
+		if n.Pod == PodRunning && !n.Dead() && n.Lifecycle != v1alpha1.LifecycleLeaving {
 			staying++
 		}
 	}

@@ -16,19 +16,10 @@ import (
 	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/certs"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 const service = "c.n.svc.cluster.local"
-
-// asset finds a program among those of the API-server tier.
-func asset(t *testing.T, name string) string {
-	t.Helper()
-	file := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), name)
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		t.Fatalf("no %s in KUBEBUILDER_ASSETS: run make test-api, which builds it (%v)", name, err)
-	}
-	return file
-}
 
 // files are a Secret's content on disk, for servers.
 type files struct {
@@ -63,8 +54,7 @@ type server struct {
 
 func startServer(t *testing.T, f *files, n int, more ...string) *server {
 	t.Helper()
-	pid := os.Getpid()
-	s := &server{ip: fmt.Sprintf("127.%d.%d.%d", 64+pid>>8&63, pid&255, 100+n), name: fmt.Sprintf("c-0000%d.%s", n, service)}
+	s := &server{ip: valkeytest.Loopback(100 + n), name: fmt.Sprintf("c-0000%d.%s", n, service)}
 	dir := t.TempDir()
 	s.log = filepath.Join(dir, "log")
 	args := append([]string{
@@ -73,15 +63,8 @@ func startServer(t *testing.T, f *files, n int, more ...string) *server {
 		"--tls-ca-cert-file", filepath.Join(f.dir, certs.CAKey), "--bind", s.ip, "--cluster-enabled", "yes", "--dir", dir, "--save", "",
 		"--cluster-announce-ip", s.ip, "--cluster-announce-hostname", s.name, "--cluster-preferred-endpoint-type", "hostname", "--logfile", s.log, "--protected-mode", "no",
 	}, more...)
-	cmd := exec.Command(asset(t, "valkey-server"), args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start valkey-server: %v", err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	eventually(t, "server "+s.ip+" listens", func() error {
+	valkeytest.Start(t, "", args...)
+	valkeytest.Eventually(t, "server "+s.ip+" listens", func() error {
 		conn, err := net.Dial("tcp", s.ip+":6379")
 		if err == nil {
 			conn.Close()
@@ -108,28 +91,9 @@ func (s *server) target(t *testing.T, f *files) Target {
 	}
 }
 
-func eventually(t *testing.T, what string, ask func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := ask()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatalf("waited for: %s: %v", what, err)
-		}
-	}
-}
-
 func cli(t *testing.T, f *files, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(asset(t, "valkey-cli"), append([]string{"--tls", "--cacert", filepath.Join(f.dir, certs.CAKey)}, args...)...).CombinedOutput()
+	out, err := exec.Command(valkeytest.Program(t, "valkey-cli"), append([]string{"--tls", "--cacert", filepath.Join(f.dir, certs.CAKey)}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("valkey-cli %v: %v: %s", args, err, out)
 	}
@@ -224,7 +188,7 @@ func TestAClientFollowsRedirectsThroughARealCluster(t *testing.T) {
 	}
 	cli(t, f, append(append([]string{"--cluster", "create"}, addresses...), "--cluster-yes")...)
 	first := strings.TrimSuffix(addresses[0], ":6379")
-	eventually(t, "every server knows every slot", func() error {
+	valkeytest.Eventually(t, "every server knows every slot", func() error {
 		for _, s := range servers {
 			if out := cli(t, f, "-h", s.ip, "CLUSTER", "INFO"); !strings.Contains(out, "cluster_state:ok") {
 				return errors.New(out)
@@ -271,7 +235,7 @@ func TestAClientFollowsRedirectsThroughARealCluster(t *testing.T) {
 	}
 	// A server whose name the certificate doesn't cover is not reached.
 	cli(t, f, "-h", first, "CONFIG", "SET", "cluster-announce-hostname", "elsewhere.example.com")
-	eventually(t, "every server has the new name", func() error {
+	valkeytest.Eventually(t, "every server has the new name", func() error {
 		for _, s := range servers {
 			if out := cli(t, f, "-h", s.ip, "CLUSTER", "SLOTS"); !strings.Contains(out, "elsewhere.example.com") {
 				return errors.New(out)

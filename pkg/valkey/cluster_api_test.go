@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 // formed starts a primary with all slots and a replica, by the commands of this
@@ -40,8 +41,8 @@ func formed(t *testing.T) (primary, replica *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica knows its primary", func() error { return r.Replicate(ctx, id) })
-	eventually(t, "both agree and the replica is in sync", func() error {
+	valkeytest.Eventually(t, "the replica knows its primary", func() error { return r.Replicate(ctx, id) })
+	valkeytest.Eventually(t, "both agree and the replica is in sync", func() error {
 		view := topology.Merge([]topology.Reply{observe(t, p), observe(t, r)})
 		leader, known := view.ByID(id)
 		follower, ok := view.ByID(mustID(t, r))
@@ -86,7 +87,7 @@ func TestAClusterFormsHandsOverAndForgetsByTheseCommandsAlone(t *testing.T) {
 	if err := r.Failover(ctx, FailoverGraceful); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica has become primary", func() error {
+	valkeytest.Eventually(t, "the replica has become primary", func() error {
 		if role := observe(t, r).Replication.Role; role != topology.RolePrimary {
 			return fmt.Errorf("it is %s", role)
 		}
@@ -170,7 +171,7 @@ func TestAServerThatHangsCostsOneTimeoutAndIsUsedAgainAfterwards(t *testing.T) {
 		}
 	}
 	s.signal(t, syscall.SIGCONT)
-	eventually(t, "the server answers again", func() error { return observeWithin(5 * time.Second) })
+	valkeytest.Eventually(t, "the server answers again", func() error { return observeWithin(5 * time.Second) })
 }
 
 // noDenials fails if a server ran a command that isn't in CommandsSent, or denied

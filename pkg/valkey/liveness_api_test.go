@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 // livenessAgainst runs the pod's liveness command, valkey-cli and all, against
@@ -30,7 +31,7 @@ func livenessAgainst(ctx context.Context, t *testing.T, address string) error {
 	for i, word := range command {
 		switch word {
 		case "valkey-cli":
-			command[i] = filepath.Join(filepath.Dir(valkeyServer(t)), word)
+			command[i] = filepath.Join(filepath.Dir(valkeytest.Program(t, "valkey-server")), word)
 		case "127.0.0.1":
 			command[i] = host
 		case "6379":
@@ -60,7 +61,7 @@ func TestAnyReplyIsAliveAndSilenceIsNot(t *testing.T) {
 		}
 	})
 	t.Run("nobody listens", func(t *testing.T) {
-		if err := livenessAgainst(t.Context(), t, loopback(250)+":6379"); err == nil {
+		if err := livenessAgainst(t.Context(), t, valkeytest.Loopback(250)+":6379"); err == nil {
 			t.Error("O-05: alive")
 		}
 	})
@@ -80,7 +81,7 @@ func TestAServerWithoutAPodIPRefusesToStart(t *testing.T) {
 	announce := strings.ReplaceAll(pod.Spec.Containers[0].Args[1], "$(POD_IP)", "")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, valkeyServer(t), "--port", "0", announce)
+	cmd := exec.CommandContext(ctx, valkeytest.Program(t, "valkey-server"), "--port", "0", announce)
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()
 	if err == nil || ctx.Err() != nil || !strings.Contains(string(out), "wrong number of arguments") {

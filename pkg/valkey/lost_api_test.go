@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 // A node that takes the dead for the owner of slots refuses them until it was told
@@ -30,7 +31,7 @@ func TestSlotsOfADeadMemberAreTakenOnceTheyWereDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := mustID(t, d)
-	eventually(t, "the heir knows the owner", func() error {
+	valkeytest.Eventually(t, "the heir knows the owner", func() error {
 		for _, m := range observe(t, h).Members {
 			if m.ID == id && m.Slots.Equal(all) {
 				return nil

@@ -3,17 +3,15 @@
 package valkey
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/acl"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 const operatorPass = "operator-password"
@@ -27,38 +25,11 @@ type server struct {
 	users string
 }
 
-// valkeyServer finds the server binary among those of the API-server tier, or on
-// the PATH.
-func valkeyServer(t *testing.T) string {
-	t.Helper()
-	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
-		if file := filepath.Join(assets, "valkey-server"); isFile(file) {
-			return file
-		}
-	}
-	file, err := exec.LookPath("valkey-server")
-	if err != nil {
-		t.Fatalf("no valkey-server in KUBEBUILDER_ASSETS or PATH: run make test-api, which builds it (%v)", err)
-	}
-	return file
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// loopback is an address that no other test process uses.
-func loopback(n int) string {
-	pid := os.Getpid()
-	return fmt.Sprintf("127.%d.%d.%d", 64+pid>>8&63, pid&255, n)
-}
-
 // startServer starts node n of a test with the grants that the manager has.
 func startServer(t *testing.T, n int) *server {
 	t.Helper()
 	dir := t.TempDir()
-	s := &server{ip: loopback(n)}
+	s := &server{ip: valkeytest.Loopback(n)}
 	users := filepath.Join(dir, "users.acl")
 	s.users = users
 	grants := "+" + strings.Join(acl.OperatorCommands(), " +")
@@ -73,22 +44,8 @@ func startServer(t *testing.T, n int) *server {
 	if err := os.WriteFile(conf, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	logFile, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(valkeyServer(t), conf, "--cluster-announce-ip "+s.ip)
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start valkey-server: %v", err)
-	}
-	s.process = cmd.Process
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = logFile.Close()
-	})
-	eventually(t, "server "+s.ip+" answers", func() error {
+	s.process = valkeytest.Start(t, filepath.Join(dir, "log"), conf, "--cluster-announce-ip "+s.ip)
+	valkeytest.Eventually(t, "server "+s.ip+" answers", func() error {
 		node, err := NewDialer().Dial(t.Context(), s.target(), credentials())
 		if err == nil {
 			node.Close()
@@ -121,24 +78,4 @@ func (s *server) dial(t *testing.T) Node {
 	}
 	t.Cleanup(node.Close)
 	return node
-}
-
-// eventually asks until there is no error, for half a minute.
-func eventually(t *testing.T, what string, ask func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := ask()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatalf("waited for: %s: %v", what, err)
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +29,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 // bench is a cluster of two real servers, the second a replica of the first, whose
@@ -75,7 +75,7 @@ func newBench(t *testing.T) *bench {
 		&v1alpha1.ValkeyImage{ObjectMeta: metav1.ObjectMeta{Name: "v9"}, Spec: v1alpha1.ValkeyImageSpec{Repository: "valkey", Tag: "9", Version: "9.1.2"}},
 	}
 	for i := range 2 {
-		ip := fmt.Sprintf("127.%d.%d.%d", 128+os.Getpid()>>8&63, os.Getpid()&255, i+1)
+		ip := valkeytest.Loopback(i + 1)
 		name := fmt.Sprintf("c-0000%d", i)
 		b.nodes, b.ips = append(b.nodes, name), append(b.ips, ip)
 		b.files = append(b.files, startServer(t, ip, b.ips[0], file, passwords.Replication))
@@ -101,12 +101,6 @@ func bound(user, password string) v1alpha1.ACLBinding {
 // and returns its ACL file.
 func startServer(t *testing.T, ip, primary, users, password string) string {
 	t.Helper()
-	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "valkey-server")
-	if _, err := os.Stat(binary); err != nil {
-		if binary, err = exec.LookPath("valkey-server"); err != nil {
-			t.Fatalf("no valkey-server in KUBEBUILDER_ASSETS or PATH: run make test-api, which builds it (%v)", err)
-		}
-	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "users.acl")
 	conf := fmt.Sprintf("port 6379\nbind %s\ndir %s\naclfile %s\nsave \"\"\nloglevel warning\nrepl-diskless-sync-delay 0\nprimaryuser %s\nprimaryauth %s\n", ip, dir, file, acl.ReplicationUser, password)
@@ -118,14 +112,7 @@ func startServer(t *testing.T, ip, primary, users, password string) string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(binary, filepath.Join(dir, "valkey.conf"))
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start valkey-server: %v", err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	valkeytest.Start(t, "", filepath.Join(dir, "valkey.conf"))
 	return file
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/api/harness"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 // run starts the controller for the world's namespace, until the test ends.
@@ -47,33 +47,13 @@ func run(w *world) {
 	})
 }
 
-// eventually asks until there is no error, for half a minute.
-func (w *world) eventually(ask func() error) {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
-	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := ask()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			w.Fatal(err)
-		}
-	}
-}
-
 func TestNodesPodsAndAResumedClusterAreNoticed(t *testing.T) {
 	w := newWorld(t, func(c *v1alpha1.ValkeyCluster) { c.Spec.Paused = true })
 	run(w)
 	node := w.node()
 	w.cluster.Spec.Paused = false
 	w.update(w.cluster)
-	w.eventually(func() error {
+	valkeytest.Eventually(w.T, "the controller to notice", func() error {
 		if w.pod(node) == nil {
 			return errors.New("no pod after the cluster was resumed")
 		}
@@ -84,7 +64,7 @@ func TestNodesPodsAndAResumedClusterAreNoticed(t *testing.T) {
 	if err := server.Client.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually(func() error {
+	valkeytest.Eventually(w.T, "the controller to notice", func() error {
 		live := &v1alpha1.ValkeyNode{}
 		w.get(node, live)
 		if live.Status.PodIP != "10.0.0.1" {
@@ -94,7 +74,7 @@ func TestNodesPodsAndAResumedClusterAreNoticed(t *testing.T) {
 	})
 	w.delete(w.pod(node))
 	second := w.node(func(n *v1alpha1.ValkeyNode) { n.Name = "c-fffff" })
-	w.eventually(func() error {
+	valkeytest.Eventually(w.T, "the controller to notice", func() error {
 		if w.pod(second) == nil {
 			return errors.New("no pod for a second node")
 		}

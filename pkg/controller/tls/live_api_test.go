@@ -15,7 +15,6 @@ import (
 	"maps"
 	"math/big"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +35,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey/valkeytest"
 )
 
 // bench is a cluster of three servers, whose objects are in a fake Kubernetes and
@@ -120,7 +120,7 @@ func newBench(t *testing.T, data map[string][]byte) *bench {
 	}
 	b := &bench{t: t, frozen: -1, touched: map[string]string{}, clock: time.Now()}
 	for i := range 3 {
-		ip := fmt.Sprintf("127.%d.%d.%d", 192+os.Getpid()>>8&31, os.Getpid()&255, i+1)
+		ip := valkeytest.Loopback(i + 1)
 		node := objects.Node(cluster, objects.NodeInput{Name: fmt.Sprintf("c-0000%d", i), JoinType: v1alpha1.JoinShard, ShardIndex: int32(i)})
 		node.UID, node.Spec.Lifecycle = types.UID(node.Name), v1alpha1.LifecycleActive
 		pod := objects.Pod(node, objects.PodInput{})

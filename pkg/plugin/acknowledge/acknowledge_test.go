@@ -7,34 +7,23 @@ import (
 	"testing/synctest"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/operation"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest/asking"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
 func build(c client.WithWatch) plugintest.Build {
-	return func(access *kube.Access, flags *output.Flags, streams genericiooptions.IOStreams) *cobra.Command {
-		o := operation.New(access, flags, streams, clocktesting.NewFakeClock(plugintest.Now))
-		o.Client, o.Random = c, strings.NewReader("abcd")
-		return (&Options{Options: o}).command()
-	}
+	return asking.Build(c, func(o operation.Options) *cobra.Command { return (&Options{Options: o}).command() })
 }
 
 func asked(t *testing.T, c client.Client) string {
 	t.Helper()
-	var cluster v1alpha1.ValkeyCluster
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: plugintest.Namespace, Name: "demo"}, &cluster); err != nil {
-		t.Fatal(err)
-	}
-	return cluster.Annotations[request.Key(request.Acknowledge)]
+	return asking.For(t, c, request.Acknowledge)
 }
 
 // awaiting lost the pod of the only node of shard 1.

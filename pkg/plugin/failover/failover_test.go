@@ -5,35 +5,23 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/operation"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest/asking"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
-const annotation = v1alpha1.AnnotationRequestPrefix + "failover"
-
 func build(c client.WithWatch) plugintest.Build {
-	return func(access *kube.Access, flags *output.Flags, streams genericiooptions.IOStreams) *cobra.Command {
-		o := operation.New(access, flags, streams, clocktesting.NewFakeClock(plugintest.Now))
-		o.Client, o.Random = c, strings.NewReader("abcd")
-		return (&Options{Options: o}).command()
-	}
+	return asking.Build(c, func(o operation.Options) *cobra.Command { return (&Options{Options: o}).command() })
 }
 
 func asked(t *testing.T, c client.Client) string {
 	t.Helper()
-	var cluster v1alpha1.ValkeyCluster
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: plugintest.Namespace, Name: "demo"}, &cluster); err != nil {
-		t.Fatal(err)
-	}
-	return cluster.Annotations[annotation]
+	return asking.For(t, c, request.Failover)
 }
 
 // active has shard 0 with primary demo-3fa2c and replicas demo-3fa3f, demo-3fa52.
@@ -106,7 +94,7 @@ func TestAFailoverThatCannotBeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		},
 		"a failover under way": {
 			func(f *plugintest.Fixture) {
-				f.Cluster.Annotations = map[string]string{annotation: "00000000 1"}
+				f.Cluster.Annotations = map[string]string{request.Key(request.Failover): "00000000 1"}
 				f.Cluster.Status.Requests = []v1alpha1.RequestStatus{{Verb: "failover", ID: "00000000", State: "Running", Message: "handing over from demo-40b3d"}}
 			},
 			[]string{"--shard", "0"},
@@ -118,7 +106,7 @@ func TestAFailoverThatCannotBeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		if tt.change != nil {
 			tt.change(f)
 		}
-		before := f.Cluster.Annotations[annotation]
+		before := f.Cluster.Annotations[request.Key(request.Failover)]
 		c := plugintest.Client(f.Objects()...)
 		out, errOut, code := plugintest.Run(t, build(c), false, append(tt.args, "demo")...)
 		if code != exit.Failed || out != "" || !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") != 1 {

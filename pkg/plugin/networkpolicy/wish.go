@@ -33,6 +33,7 @@ type wish struct {
 	managerNamespace  string
 	clusterNamespaces string
 	apiServers        []string
+	dnsPorts          []int32
 
 	clients    []netpol.Client
 	namespaces *metav1.LabelSelector
@@ -45,6 +46,7 @@ func (w *wish) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&w.clientCIDRs, "client-cidr", nil, "Addresses of clients that are no pods of this Kubernetes, such as 10.9.0.0/16.")
 	fs.StringArrayVar(&w.externalCIDRs, "external-cidr", nil, "Source addresses of external access, as the pods see them.")
 	fs.StringArrayVar(&w.kubeletCIDRs, "kubelet-cidr", nil, "Addresses of Kubernetes nodes, where the network plugin doesn't exempt the kubelet's probes; for TLS clusters.")
+	fs.Int32SliceVar(&w.dnsPorts, "dns-port", nil, "Ports of resolvers beside 53, where their pods listen elsewhere, such as 5353 on OpenShift.")
 	fs.BoolVar(&w.egress, "egress", false, "If true, also restrict where the cluster's pods connect to.")
 	fs.BoolVar(&w.defaultDeny, "default-deny", false, "If true, also close the namespace to all that no policy allows.")
 	fs.BoolVar(&w.manager, "manager", false, "If true, also make the policy for the manager's pods.")
@@ -83,6 +85,14 @@ func (w *wish) parse(fs *pflag.FlagSet, cluster bool) error {
 			continue
 		}
 		w.endpoints = append(w.endpoints, endpoint(at))
+	}
+	for _, port := range w.dnsPorts {
+		if problems := validation.IsValidPortNum(int(port)); len(problems) > 0 {
+			fail("dns-port", fmt.Errorf("%d is no port: %s", port, problems[0]))
+		}
+	}
+	if len(w.dnsPorts) > 0 && !w.egress && !w.manager {
+		errs = append(errs, errors.New("--dns-port is about where pods connect to: give --egress or --manager too"))
 	}
 	if !w.manager && (fs.Changed("cluster-namespaces") || len(w.apiServers) > 0) {
 		errs = append(errs, errors.New("--cluster-namespaces and --api-server are about the manager's policy: give --manager too"))
@@ -137,7 +147,7 @@ func (o *Options) cluster(ctx context.Context) (netpol.Cluster, error) {
 	c := netpol.Cluster{
 		Namespace: o.namespace, Name: o.name, TLS: true, Clients: o.want.clients,
 		ExternalCIDRs: o.want.externalCIDRs, KubeletCIDRs: o.want.kubeletCIDRs,
-		Manager: o.at(), Egress: o.want.egress, DefaultDeny: o.want.defaultDeny,
+		Manager: o.at(), Egress: o.want.egress, DefaultDeny: o.want.defaultDeny, DNSPorts: o.want.dnsPorts,
 	}
 	if o.name == "" {
 		return c, nil
@@ -192,7 +202,7 @@ func (o *Options) warn(c *v1alpha1.ValkeyCluster) error {
 // managerPolicy is what the manager's policy depends on; the API server's addresses
 // are looked up unless they were given.
 func (o *Options) managerPolicy(ctx context.Context) (netpol.ManagerPolicy, error) {
-	m := netpol.ManagerPolicy{ManagerAt: o.at(), ClusterNamespaces: o.want.namespaces, APIServer: o.want.endpoints}
+	m := netpol.ManagerPolicy{ManagerAt: o.at(), ClusterNamespaces: o.want.namespaces, APIServer: o.want.endpoints, DNSPorts: o.want.dnsPorts}
 	if len(m.APIServer) > 0 {
 		return m, nil
 	}

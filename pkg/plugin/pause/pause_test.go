@@ -4,33 +4,16 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/operation"
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest/asking"
 )
 
 func build(c client.WithWatch, which func(operation.Options) *Options) plugintest.Build {
-	return func(access *kube.Access, flags *output.Flags, streams genericiooptions.IOStreams) *cobra.Command {
-		o := operation.New(access, flags, streams, clocktesting.NewFakeClock(plugintest.Now))
-		o.Client = c
-		return which(o).command("long", "example", "short")
-	}
-}
-
-func paused(t *testing.T, c client.Client) bool {
-	t.Helper()
-	var cluster v1alpha1.ValkeyCluster
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: plugintest.Namespace, Name: "demo"}, &cluster); err != nil {
-		t.Fatal(err)
-	}
-	return cluster.Spec.Paused
+	return asking.Build(c, func(o operation.Options) *cobra.Command { return which(o).command("long", "example", "short") })
 }
 
 func TestPauseAndResume(t *testing.T) {
@@ -58,7 +41,7 @@ func TestPauseAndResume(t *testing.T) {
 			t.Errorf("%s: exit %d with %q", golden, code, errOut)
 		}
 		plugintest.Golden(t, golden+".txt", out)
-		if got := paused(t, c); got != tt.after {
+		if got := asking.Cluster(t, c).Spec.Paused; got != tt.after {
 			t.Errorf("%s: paused %v, want %v", golden, got, tt.after)
 		}
 	}
