@@ -76,7 +76,11 @@ func TestAFailingMigrationIsReportedAndTriedMoreAndMoreRarely(t *testing.T) {
 	t.Parallel()
 	const keys = 600
 	s := harness.Start(t).Space(t, 5)
-	s.Create(s.Cluster("c", 3, 0))
+	c := s.Cluster("c", 3, 0)
+	ownConfig(s, c)
+	// An attempt that gets no answer is given up after it.
+	change(s, func(spec *v1alpha1.ValkeyConfigSpec) { spec.Valkey = map[string]v1alpha1.SettingValue{"repl-timeout": "5"} })
+	s.Create(c)
 	s.WaitActive("c")
 	s.StartClient("")
 	s.WriteKeys("c", keys)
