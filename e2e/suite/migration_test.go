@@ -79,7 +79,9 @@ func TestAFailingMigrationIsReportedAndTriedMoreAndMoreRarely(t *testing.T) {
 	c := s.Cluster("c", 3, 0)
 	ownConfig(s, c)
 	// An attempt that gets no answer is given up after it.
-	change(s, func(spec *v1alpha1.ValkeyConfigSpec) { spec.Valkey = map[string]v1alpha1.SettingValue{"repl-timeout": "5"} })
+	change(s, func(spec *v1alpha1.ValkeyConfigSpec) {
+		spec.Valkey = map[string]v1alpha1.SettingValue{"repl-timeout": "5"}
+	})
 	s.Create(c)
 	s.WaitActive("c")
 	s.StartClient("")

@@ -78,6 +78,7 @@ func TestAnotherVersionOfTheManagerReplacesNothing(t *testing.T) {
 
 	forget(t, s, "valkeyclusters", "readyShards")
 	forget(t, s, "valkeynodes", "host")
+	nodes = s.Births(&v1alpha1.ValkeyNodeList{}) // another CRD ends the watch
 	leader, err := e.WaitForManager(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -226,6 +226,7 @@ func Next(s State) Decision {
 		dropUnplaced,
 		dropHollow,
 		dropMisplaced,
+		dropStrays,
 		forgetDead,
 		createNodes,
 		setConfigEpochs,
