@@ -60,6 +60,32 @@ func TestANodeThatAnotherClusterHasDrawnInIsTakenBack(t *testing.T) {
 	}
 }
 
+// nor is it introduced when only its address tells that somebody may try it.
+func TestANodeAtAnAddressThatAnotherClusterMayTryIsTakenBack(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	w.kill(w.replicasOf(0)[0].Name)
+	for _, a := range w.until(plan.CreateNode) {
+		w.do(a)
+		w.node(a.Node).Pod = plan.PodRunning
+		s := w.Observe()
+		s.Claimed = map[string]string{a.Node: "node d-00000 of cluster d in namespace m"}
+		d := plan.Next(s)
+		if len(d.Actions) != 1 || d.Actions[0].Kind != plan.DeleteNode || d.Actions[0].Node != a.Node || !strings.Contains(d.Actions[0].Reason, "d-00000") {
+			t.Errorf("decided %+v", d)
+		}
+	}
+	w.settle()
+	s := w.Observe()
+	s.Claimed = map[string]string{}
+	for _, n := range s.Nodes {
+		s.Claimed[n.Name] = "somebody"
+	}
+	if d := plan.Next(s); !d.Complete {
+		t.Errorf("members that have joined are touched: %+v", d)
+	}
+}
+
 func replyOf(t *testing.T, s plan.State, name string) *topology.Reply {
 	t.Helper()
 	for i := range s.Replies {
