@@ -157,9 +157,10 @@ fi; \
 export E2E_KUBECONFIG="$$kubeconfig" E2E_MANAGER_IMAGE="$$image" E2E_LOGS="$$logs"
 endef
 
-# The verdict is about the suite's run; the tests of the local Kubernetes itself
-# start it anew, so they come last. With -p 1 packages run in this order.
-e2e_first := ./e2e/suite ./e2e/verdict
+# The verdict is about the suite's run; upgrades take the manager away, and the tests
+# of the local Kubernetes start it anew, so they come last. With -p 1 packages run in
+# this order.
+e2e_first := ./e2e/suite ./e2e/verdict ./e2e/upgrade
 e2e_packages = $(e2e_first) $(filter-out $(e2e_first) ./e2e/bench $(if $(USE_KUBECONFIG),./e2e/cluster),$(call tagged,e2e))
 
 .PHONY: test-e2e

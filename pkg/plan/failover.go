@@ -210,7 +210,8 @@ const electionMissed = 30 * time.Second
 
 // best returns the replica of a primary that may be promoted: it was in sync
 // (its readiness gate), it holds a whole copy, and of those it has the greatest
-// offset. Connected asks for one that follows right now.
+// offset. Connected asks for one that follows right now, to be handed what the
+// primary has: there one that need not be replaced comes first.
 //
 // A copy that came into being while no manager ran has no gate. It is taken when
 // there is no other, none may come back, and the servers did not elect it either.
@@ -238,6 +239,12 @@ func (m *model) best(primaryID string, connected bool) (Node, bool) {
 		return Node{}, false
 	}
 	return slices.MaxFunc(candidates, func(a, b Node) int {
+		if connected && (a.Outdated == "") != (b.Outdated == "") {
+			if a.Outdated == "" {
+				return 1
+			}
+			return -1
+		}
 		return cmp.Or(cmp.Compare(m.view(a).Replication.Offset, m.view(b).Replication.Offset), cmp.Compare(b.Name, a.Name))
 	}), true
 }

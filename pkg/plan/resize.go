@@ -240,23 +240,23 @@ func (m *model) retireDouble() ([]Action, string) {
 	return nil, ""
 }
 
-// handOver makes a replica that stays the primary in place of a node that goes.
-// Shards that go as a whole were drained before.
+// handOver makes a replica that stays the primary in place of a node that goes, one
+// that need not be replaced itself if there is one. Shards that go as a whole were
+// drained before.
 func (m *model) handOver(n Node) ([]Action, string) {
 	if m.askedInVain(n.Position.Shard) {
 		return nil, fmt.Sprintf("the failover of shard %d is under way", n.Position.Shard)
 	}
-	for _, other := range m.live() {
+	heirs := slices.DeleteFunc(m.live(), func(other Node) bool {
 		v := m.view(other)
-		if other.Position.Shard != n.Position.Shard || v == nil || !v.Reachable || v.Role != topology.RoleReplica {
-			continue
-		}
-		if v.Replication.InSync() {
-			return []Action{{
-				Kind: Failover, Node: other.Name, Position: other.Position, Target: n.Name, Mode: Graceful,
-				Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, other.Name, n.Position.Shard),
-			}}, ""
-		}
+		return other.Position.Shard != n.Position.Shard || v == nil || !v.Reachable || v.Role != topology.RoleReplica || !v.Replication.InSync()
+	})
+	if len(heirs) == 0 {
+		return nil, fmt.Sprintf("primary %s is to go, but shard %d has no replica in sync that stays", n.Name, n.Position.Shard)
 	}
-	return nil, fmt.Sprintf("primary %s is to go, but shard %d has no replica in sync that stays", n.Name, n.Position.Shard)
+	heir := heirs[max(0, slices.IndexFunc(heirs, func(other Node) bool { return other.Outdated == "" }))]
+	return []Action{{
+		Kind: Failover, Node: heir.Name, Position: heir.Position, Target: n.Name, Mode: Graceful,
+		Reason: fmt.Sprintf("primary %s is to go, replica %s takes over shard %d", n.Name, heir.Name, n.Position.Shard),
+	}}, ""
 }

@@ -157,3 +157,33 @@ func TestASuccessorThatDiesStaysToSayWhyAndIsMadeAgainAfterItsHold(t *testing.T)
 		}
 	}
 }
+
+// A replica that has to be replaced itself would cost the shard another failover.
+func TestAPrimaryThatGoesIsFollowedByOneThatStays(t *testing.T) {
+	for name, leave := range map[string]func(*world, *plan.Node){
+		"it was told to stop": func(_ *world, n *plan.Node) { n.Terminating = true },
+		"it is surplus": func(w *world, n *plan.Node) {
+			w.State.Target.ReplicasPerShard = 1
+			for i := range w.State.Nodes {
+				if other := &w.State.Nodes[i]; other.Position == (plan.Position{Index: 2}) {
+					other.Position, n.Position = n.Position, other.Position
+					return
+				}
+			}
+		},
+	} {
+		w := newWorld(t, 2, 2)
+		w.settle()
+		primary, replicas := w.primaryOf(0), w.replicasOf(0)
+		for _, outdated := range replicas {
+			for _, r := range replicas {
+				r.Outdated = ""
+			}
+			outdated.Outdated = "image valkey:1, not valkey:2"
+			leave(w, primary)
+			if a := only(t, plan.Next(w.Observe())); a.Kind != plan.Failover || a.Node == outdated.Name {
+				t.Errorf("%s: %s takes over, want the other replica: %+v", name, a.Node, a)
+			}
+		}
+	}
+}

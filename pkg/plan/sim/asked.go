@@ -73,15 +73,18 @@ func (t *truth) moves(o *observation, a plan.Action) {
 	}
 }
 
-// sighting is what a life of the manager saw of a migration.
+// sighting is that a life of the manager saw a migration or a node.
 type sighting struct {
 	life int
-	job  string
+	name string
 }
 
-// sees notes the migrations that a manager sees to have failed.
+// sees notes who answers a manager, and the migrations that it sees to have failed.
 func (t *truth) sees(o *observation) {
-	for _, r := range o.replies {
+	for name, r := range o.replies {
+		if r.Err == nil {
+			t.answered[name] = t.w.now
+		}
 		job, failed := lastExport(r)
 		key := sighting{t.w.m.life, job}
 		if _, seen := t.failed[key]; failed && !seen {

@@ -8,7 +8,10 @@ import (
 
 // decided checks a decision against what the planner was told.
 func (t *truth) decided(o *observation, d plan.Decision) {
+	t.shards = min(t.w.wish.shards, o.target.Shards)
 	t.replicas = int(min(t.w.wish.replicas, o.target.ReplicasPerShard))
+	t.upToDate(o, d)
+	t.followsUp(o, d)
 	known := map[string]plan.Node{}
 	for _, n := range o.planned {
 		known[n.Name] = n
@@ -43,7 +46,7 @@ func (t *truth) about(o *observation, a plan.Action) {
 		t.asks(o, a)
 		if s != nil && s.running {
 			t.promotes(s, a)
-			t.handsOver(s, a)
+			t.handsOver(o, s, a)
 		}
 	case plan.AssignSlots, plan.ReplaceLost:
 		if s != nil && s.running {
@@ -53,10 +56,23 @@ func (t *truth) about(o *observation, a plan.Action) {
 		if s != nil && s.running && !s.isReplica() && s.data.len() > 0 {
 			t.violation("no replica of what has data", "%s is told to follow %s", s, short(a.TargetID))
 		}
+		t.follows(a)
 	case plan.DeleteNode:
+		t.forgotten(o, a)
+		t.waitsForSilent(o, a)
 		t.deletes(a)
 	case plan.Leave:
 		t.leaves(o, a)
+	}
+}
+
+// follows checks that a replica is given a primary of its own shard.
+func (t *truth) follows(a plan.Action) {
+	for _, s := range t.w.servers {
+		if s.id == a.TargetID && t.w.position(s).Shard != t.positions[a.Node].Shard {
+			t.violation("replicas follow their own shard", "%s of shard %d is told to follow %s of shard %d",
+				a.Node, t.positions[a.Node].Shard, s, t.w.position(s).Shard)
+		}
 	}
 }
 
@@ -210,6 +226,14 @@ func (t *truth) shape(members []*server) {
 	if want := int(w.wish.shards * (w.wish.replicas + 1)); len(members) != want {
 		t.violation("as wished", "%d nodes, want %d", len(members), want)
 		return
+	}
+	filled := map[plan.Position]bool{}
+	for _, s := range members {
+		p := w.position(s)
+		if !w.wished(p) || filled[p] {
+			t.violation("as wished", "%s is node %d of shard %d, which nobody wants or another is", s, p.Index, p.Shard)
+		}
+		filled[p] = true
 	}
 	primaries := map[int32]*server{}
 	least, most := slots.Count, 0

@@ -71,13 +71,34 @@ func (t *truth) disrupts(shard int32, what string) {
 }
 
 // handsOver checks a failover from a primary that works.
-func (t *truth) handsOver(s *server, a plan.Action) {
+func (t *truth) handsOver(o *observation, s *server, a plan.Action) {
 	r := s.row(s.self.primaryID)
 	if a.Mode != plan.Graceful || !s.isReplica() || r == nil {
 		return
 	}
 	if primary, ok := t.w.process(r.peer.name); ok && primary == r.peer && !primary.hung {
-		t.disrupts(t.w.position(s).Shard, "failover")
+		shard := t.w.position(s).Shard
+		t.disrupts(shard, "failover")
+		t.othersAreWell(shard, "failover")
+		to, from := o.node(a.Node), o.node(a.Target)
+		rolls := !o.requested && !from.Terminating && from.Position.Shard < o.target.Shards && from.Position.Index <= o.target.ReplicasPerShard
+		if rolls && to.Outdated != "" {
+			t.violation("one failover a shard", "%s takes over and has to go itself: %s", a.Node, to.Outdated)
+		}
+	}
+}
+
+// othersAreWell checks that what could wait does wait while another shard lacks its
+// primary or a copy, whoever took it.
+func (t *truth) othersAreWell(shard int32, what string) {
+	if t.faultAt != never && t.w.now-t.faultAt < nodeTimeout {
+		return // the manager may not have seen it yet
+	}
+	for other := range t.shards {
+		if other != shard && !t.intact(other) {
+			t.violation("nothing that could wait while a shard suffers", "%s in shard %d while shard %d is not intact", what, shard, other)
+			return
+		}
 	}
 }
 
@@ -96,6 +117,9 @@ func (t *truth) leaves(o *observation, a plan.Action) {
 		return
 	}
 	t.disrupts(shard, "taking out "+a.Node)
+	if o.node(a.Node).Outdated != "" {
+		t.othersAreWell(shard, "taking out "+a.Node)
+	}
 	others := slices.DeleteFunc(t.copies(shard), func(c *server) bool { return c == s })
 	if len(others) <= t.replicas && t.calm() {
 		t.violation("copies in a roll", "%s leaves, and shard %d has %d copies, want %d", s, shard, len(others), t.replicas+1)

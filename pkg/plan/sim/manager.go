@@ -172,7 +172,7 @@ func (m *manager) pass() {
 		}
 		d := m.next(o)
 		m.memo.found, m.memo.decision, m.memo.idle = found, d, len(d.Actions) == 0
-		if !d.NeedsLiveView() {
+		if m.w.opt.Hooks.Cached || !d.NeedsLiveView() {
 			m.act(o, d)
 			return
 		}
@@ -189,13 +189,13 @@ func (m *manager) next(o *observation) plan.Decision {
 	}
 	d := next(state)
 	if d.Complete && m.w.wish.handover != 0 {
-		return m.serveRequest(state)
+		return m.serveRequest(o, state)
 	}
 	return d
 }
 
 // serveRequest answers the user's request for a failover, once.
-func (m *manager) serveRequest(state plan.State) plan.Decision {
+func (m *manager) serveRequest(o *observation, state plan.State) plan.Decision {
 	shard := m.w.wish.handover - 1
 	m.w.wish.handover = 0
 	a, err := plan.Handover(state, shard, "")
@@ -205,6 +205,7 @@ func (m *manager) serveRequest(state plan.State) plan.Decision {
 		return plan.Next(state)
 	}
 	m.w.stats.count("request served")
+	o.requested = true
 	return plan.Decision{Actions: []plan.Action{a}}
 }
 

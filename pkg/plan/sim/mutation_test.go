@@ -1,8 +1,14 @@
 package sim
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -33,12 +39,12 @@ func saying(change func(s plan.State, d plan.Decision) plan.Decision) Hooks {
 }
 
 func mutations() []mutation {
-	return []mutation{
+	return slices.Concat(moreMutations(), plainMutations(), []mutation{
 		{
 			"takes a node that does not answer for dead", seeing(unreachableIsDead),
 			[]string{"no forget of a live member", "no deletion of a copy", "no forget before the failover", "no deletion of a primary", "no slots to an empty node while a copy lives"},
 		},
-		{"promotes by the offset alone", seeing(anyReplicaIsWhole), []string{"no promotion of an unsynced replica"}},
+		{"promotes by the offset alone", Hooks{Next: seeing(anyReplicaIsWhole).Next, drill: deathDuringCopy()}, []string{"no promotion of an unsynced replica"}},
 		{"does not wait for the copy of a replacement", seeing(joiningIsJoined), []string{"copies in a roll", "no promotion of an unsynced replica"}},
 		{"rolls two shards at a time", saying(twoShards), []string{"one shard at a time"}},
 		{"makes a replica of a primary", saying(replicatePrimary), []string{"no replica of what has data"}},
@@ -60,24 +66,91 @@ func mutations() []mutation {
 		{"calls everybody well", seeing(everybodyIsWell), []string{"slots only to who is well"}},
 		{"hands over whenever it comes to it", seeing(nobodyIsLate), []string{"no handover that meets the server's own"}},
 		{"never deletes", saying(without(plan.DeleteNode)), []string{"as wished", "converges"}},
+	})
+}
+
+// mutatedSchedules is how long a mistake may stay unnoticed: the rarest take 250.
+const mutatedSchedules = 2000
+
+// Every mistake is noticed, and by a check that is meant for it; and no check is there
+// that notices none.
+func TestMistakesAreNoticed(t *testing.T) {
+	all, done := mutations(), 0
+	var mu sync.Mutex
+	noticed := map[string]bool{}
+	collect := debug.SetGCPercent(800) // much garbage, little that lives
+	t.Cleanup(func() {
+		debug.SetGCPercent(collect)
+		if done < len(all) {
+			return
+		}
+		for _, check := range checks(t) {
+			if !noticed[check] {
+				t.Errorf("%q is the first to notice no mistake", check)
+			}
+		}
+	})
+	for _, m := range all {
+		t.Run(m.mistake, func(t *testing.T) {
+			done++
+			t.Parallel()
+			for seed := range uint64(mutatedSchedules) {
+				r := Run(seed, Options{Hooks: m.hooks})
+				if !slices.Contains(m.caught, r.Check) {
+					continue
+				}
+				t.Logf("noticed after %d schedules: %v", seed+1, r.Err)
+				mu.Lock()
+				noticed[r.Check] = true
+				mu.Unlock()
+				return
+			}
+			t.Errorf("nothing noticed it in %d schedules", mutatedSchedules)
+		})
 	}
 }
 
-// mutatedSchedules is how long a mistake may stay unnoticed: the rarest take 700.
-const mutatedSchedules = 2000
+// checks returns the names of all checks, from the source.
+func checks(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`violation\("([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("no check found in the source")
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
-// Every mistake is noticed, and by a check that is meant for it.
-func TestMistakesAreNoticed(t *testing.T) {
+// The drills are not what the checks notice: without a mistake they find nothing.
+func TestDrillsAreLivedThrough(t *testing.T) {
 	for _, m := range mutations() {
-		t.Run(m.mistake, func(t *testing.T) {
+		if m.hooks.drill == nil {
+			continue
+		}
+		t.Run(m.hooks.drill.operation.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(mutatedSchedules) {
-				if r := Run(seed, Options{Hooks: m.hooks}); slices.Contains(m.caught, r.Check) {
-					t.Logf("noticed after %d schedules: %v", seed+1, r.Err)
-					return
+			for seed := range uint64(50) {
+				r := Run(seed, Options{Hooks: Hooks{drill: m.hooks.drill}})
+				if r.Err != nil {
+					t.Error(r.Err)
+				}
+				if r.Stats.Counts["op "+m.hooks.drill.operation.name] == 0 {
+					t.Errorf("seed %d: it did not happen", seed)
 				}
 			}
-			t.Errorf("nothing noticed it in %d schedules", mutatedSchedules)
 		})
 	}
 }
@@ -100,6 +173,42 @@ func anyReplicaIsWhole(s *plan.State) {
 	}
 }
 
+// deathDuringCopy is the death of a primary while its only replica, a new one, still
+// copies its data.
+func deathDuringCopy() *drill {
+	return &drill{shards: 3, replicas: 1, operation: operation{name: "kill a primary during a copy", run: func(w *world, done func()) bool {
+		var primary, replica *server
+		for _, p := range w.runningPods() {
+			if s := p.process; !s.isReplica() && len(s.replicas()) > 0 {
+				primary, replica = s, s.replicas()[0]
+			}
+		}
+		if primary == nil {
+			return false
+		}
+		w.truth.fault()
+		replica.kill("its successor has to copy everything")
+		var look func()
+		look = func() {
+			for _, s := range w.servers {
+				if s.running && s.repl.syncing && s.self.primaryID == primary.id {
+					w.truth.fault()
+					primary.kill("its replica copies its data")
+					done()
+					return
+				}
+			}
+			if primary.running {
+				w.after(10*time.Millisecond, look)
+				return
+			}
+			done()
+		}
+		look()
+		return true
+	}}}
+}
+
 func joiningIsJoined(s *plan.State) {
 	for i := range s.Nodes {
 		s.Nodes[i].InSync = true
@@ -113,19 +222,16 @@ func joiningIsJoined(s *plan.State) {
 	}
 }
 
-// twoShards adds to a step of a roll the one that would come next in another shard.
+// twoShards hands another shard over together with the one that a roll hands over.
 func twoShards(s plan.State, d plan.Decision) plan.Decision {
-	if len(d.Actions) != 1 || d.Actions[0].Kind != plan.Failover && d.Actions[0].Kind != plan.Leave {
+	if len(d.Actions) != 1 || d.Actions[0].Kind != plan.Failover || d.Actions[0].Mode != plan.Graceful {
 		return d
 	}
-	s.Nodes = slices.Clone(s.Nodes)
-	for i := range s.Nodes {
-		if s.Nodes[i].Position.Shard == d.Actions[0].Position.Shard {
-			s.Nodes[i].Outdated = ""
+	for shard := range s.Target.Shards {
+		if more, err := plan.Handover(s, shard, ""); err == nil && shard != d.Actions[0].Position.Shard {
+			d.Actions = append(slices.Clone(d.Actions), more)
+			return d
 		}
-	}
-	if more := plan.Next(s); len(more.Actions) == 1 && more.Actions[0].Kind == d.Actions[0].Kind {
-		d.Actions = append(slices.Clone(d.Actions), more.Actions...)
 	}
 	return d
 }

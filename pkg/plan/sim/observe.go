@@ -24,6 +24,8 @@ type observation struct {
 	planned  []plan.Node
 	holds    map[plan.Position]plan.Hold
 	stalled  map[string]plan.Hold
+	// requested is whether what is decided is what the user asked for.
+	requested bool
 }
 
 // observe reads the objects from the cache, or live, and asks every server that
@@ -130,6 +132,16 @@ func (m *manager) complete(o *observation) {
 	m.noteDeaths(o)
 	m.w.truth.sees(o)
 	o.stalled = m.stalls.Note(o.answers(), time.Unix(0, 0).Add(m.w.now))
+}
+
+// node returns a node as the planner was told of it.
+func (o *observation) node(name string) plan.Node {
+	for _, n := range o.planned {
+		if n.Name == name {
+			return n
+		}
+	}
+	return plan.Node{}
 }
 
 // answers are the replies in the order in which they were asked for.

@@ -13,8 +13,19 @@ type operation struct {
 	run func(w *world, done func()) bool
 }
 
+// drill is a schedule in which nothing is left to chance but how long things take:
+// one operation on a cluster that is complete.
+type drill struct {
+	shards, replicas int32
+	operation        operation
+}
+
 // begin sets up the first wish and the schedule.
 func (w *world) begin() {
+	if d := w.opt.Hooks.drill; d != nil {
+		w.practise(d)
+		return
+	}
 	w.wish = wish{shards: 1 + w.rand.Int32N(4), replicas: w.rand.Int32N(3)}
 	if w.chance(0.1) {
 		w.wish.shards = 5 + w.rand.Int32N(2)
@@ -35,6 +46,18 @@ func (w *world) begin() {
 		return
 	}
 	w.after(w.between(time.Second, 20*time.Second), func() { w.next(steps, gentle) })
+}
+
+// practise sets up a drill.
+func (w *world) practise(d *drill) {
+	w.wish = wish{shards: d.shards, replicas: d.replicas}
+	w.m.start()
+	w.client.start()
+	w.whenComplete(func() {
+		w.lastStep = w.now
+		w.attempt(d.operation)
+		w.whenCalm()
+	})
 }
 
 // next takes the next step of the schedule, and plans the one after it: soon, so
@@ -74,16 +97,24 @@ func (w *world) perform(gentle bool) {
 			if pick -= op.weight; pick >= 0 {
 				continue
 			}
-			w.underWay++
-			w.say("operation: %s", op.name)
-			if op.run(w, func() { w.underWay-- }) {
-				w.stats.count("op " + op.name)
+			if w.attempt(op) {
 				return
 			}
-			w.underWay--
 			break
 		}
 	}
+}
+
+// attempt does an operation, and reports false if there is nothing to do it to.
+func (w *world) attempt(op operation) bool {
+	w.underWay++
+	w.say("operation: %s", op.name)
+	if !op.run(w, func() { w.underWay-- }) {
+		w.underWay--
+		return false
+	}
+	w.stats.count("op " + op.name)
+	return true
 }
 
 // whenComplete goes on once the planner calls the cluster complete, or after a

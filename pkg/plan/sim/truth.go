@@ -26,7 +26,14 @@ type truth struct {
 	created map[plan.Position][]time.Duration
 	// failed says when a life of the manager first saw that a migration had failed.
 	failed map[sighting]time.Duration
-	// replicas that each shard is to have by what the user and the manager want.
+	// proven says when a life of the manager first knew a primary to be dead that
+	// could be followed at once.
+	proven map[sighting]time.Duration
+	// answered is when each node last answered a manager.
+	answered map[string]time.Duration
+	// shards, and replicas of each, that there are to be by what the user and the
+	// manager want.
+	shards   int32
 	replicas int
 	// disrupted shards are those that the manager is working on, each with the pass
 	// that began it.
@@ -43,6 +50,7 @@ func newTruth(w *world) *truth {
 	return &truth{
 		w: w, positions: map[string]plan.Position{}, faultAt: never, disrupted: map[int32]int{},
 		asked: map[int32]asking{}, created: map[plan.Position][]time.Duration{}, failed: map[sighting]time.Duration{},
+		proven: map[sighting]time.Duration{}, answered: map[string]time.Duration{},
 	}
 }
 

@@ -18,6 +18,10 @@ type Hooks struct {
 	Before func(plan.Action) plan.Action
 	// Hasty executors start migrations without asking what is under way.
 	Hasty bool
+	// Cached managers act on what their caches say, however far behind those are.
+	Cached bool
+	// drill stands in for the schedule.
+	drill *drill
 }
 
 // Options of a run.
