@@ -33,7 +33,7 @@ func TestClustersThatTakeOverAddressesNeverMix(t *testing.T) {
 		e.CannotCheck(t, "what becomes of clusters whose pods take over each other's addresses")
 		return
 	}
-	rounds := 2
+	rounds := 3
 	if harness.Full() {
 		rounds = 30
 	}
