@@ -94,6 +94,7 @@ func whoAnswers(ctx context.Context, machine string, port int32) (string, error)
 // port is refused or lands on a node of that shard and index, and is refused for no
 // longer than a handover; at rest it lands on the node that stands there.
 func TestAPortOutsideLeadsToNoOtherNode(t *testing.T) {
+	t.Parallel()
 	for _, replicas := range []int32{0, 1} {
 		t.Run(fmt.Sprintf("%d replicas", replicas), func(t *testing.T) {
 			t.Parallel()
