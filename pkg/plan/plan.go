@@ -111,6 +111,9 @@ type State struct {
 	// LossAccepted is true while the user has acknowledged that the data of shards
 	// without a copy that answers is lost.
 	LossAccepted bool
+	// Claimed says of nodes that join, by name, which member of another cluster had
+	// their address and may still be tried there.
+	Claimed map[string]string
 	// Unexposed says of shards why clients that are directed to outside names can't
 	// reach them; empty unless names are in force.
 	Unexposed map[int32]string
@@ -226,6 +229,7 @@ func Next(s State) Decision {
 		dropUnplaced,
 		dropHollow,
 		dropMisplaced,
+		dropStrays,
 		forgetDead,
 		createNodes,
 		setConfigEpochs,

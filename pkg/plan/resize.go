@@ -94,6 +94,9 @@ func (m *model) moves() ([]move, string) {
 func (m *model) migrating() (giving, taking map[string]bool, underWay string) {
 	giving, taking = map[string]bool{}, map[string]bool{}
 	for _, reply := range m.answers {
+		if self, ok := reply.Self(); !ok || self.Role != topology.RolePrimary {
+			continue // it repeats what its primary tells, without the other end
+		}
 		for _, job := range reply.Migrations {
 			switch {
 			case job.Done():

@@ -90,3 +90,22 @@ func TestASourceThatFailsHoldsUpNoOther(t *testing.T) {
 	w.settle()
 	w.check(4, 0)
 }
+
+// A replica lists the imports of its primary too, as "occurring-on-primary" and
+// without their source, and may be late to learn of their end.
+func TestWhatAReplicaTellsOfMigrationsHoldsUpNothing(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	import1 := topology.Migration{Name: "1", State: "occurring-on-primary"}
+	for role, done := range map[topology.Role]bool{topology.RoleReplica: true, topology.RolePrimary: false} {
+		s := w.Observe()
+		for i, reply := range s.Replies {
+			if self, ok := reply.Self(); ok && self.Role == role {
+				s.Replies[i].Migrations = []topology.Migration{import1}
+			}
+		}
+		if d := plan.Next(s); d.Complete != done {
+			t.Errorf("an import that each %s tells of: decided %+v", role, d)
+		}
+	}
+}

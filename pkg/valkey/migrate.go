@@ -3,6 +3,8 @@ package valkey
 import (
 	"context"
 
+	valkeygo "github.com/valkey-io/valkey-go"
+
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
@@ -47,7 +49,11 @@ func (c *connection) SlotMigrations(ctx context.Context) ([]topology.Migration, 
 	if err != nil {
 		return nil, err
 	}
-	reply, err := answers[0].ToAny()
+	return migrations(answers[0])
+}
+
+func migrations(answer valkeygo.ValkeyMessage) ([]topology.Migration, error) {
+	reply, err := answer.ToAny()
 	if err != nil {
 		return nil, err
 	}

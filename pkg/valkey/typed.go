@@ -24,12 +24,13 @@ const (
 func (c *connection) Observe(ctx context.Context) (topology.Reply, error) {
 	reply := topology.Reply{Node: c.target.Node, PodIP: c.target.PodIP}
 	answers, err := c.read(ctx,
-		clusterMyID.with(), clusterNodes.with(), clusterInfo.with(), info.with("replication"), info.with("keyspace"))
+		clusterMyID.with(), clusterNodes.with(), clusterInfo.with(), info.with("replication"), info.with("keyspace"), clusterMigrations.with())
 	if err != nil {
 		return reply, err
 	}
-	texts := make([]string, len(answers))
-	for i, answer := range answers {
+	jobs := len(answers) - 1
+	texts := make([]string, jobs)
+	for i, answer := range answers[:jobs] {
 		if texts[i], err = text(answer); err != nil {
 			return reply, fmt.Errorf("node %s: %w", c.target.Node, err)
 		}
@@ -46,6 +47,9 @@ func (c *connection) Observe(ctx context.Context) (topology.Reply, error) {
 	}
 	if reply.Keys, err = topology.ParseKeyspace(texts[4]); err != nil {
 		return reply, fmt.Errorf("node %s: INFO keyspace: %w", c.target.Node, err)
+	}
+	if reply.Migrations, err = migrations(answers[jobs]); err != nil {
+		return reply, fmt.Errorf("node %s: %w", c.target.Node, err)
 	}
 	return reply, nil
 }

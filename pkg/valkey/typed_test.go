@@ -25,6 +25,8 @@ var (
 		"CLUSTER INFO":     verbatim("cluster_state:fail\r\ncluster_slots_assigned:5461\r\ncluster_known_nodes:1\r\ncluster_size:1\r\ncluster_current_epoch:1\r\ncluster_my_epoch:1\r\n"),
 		"INFO replication": verbatim("# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_repl_offset:0\r\n"),
 		"INFO keyspace":    verbatim("# Keyspace\r\ndb0:keys=7,expires=0,avg_ttl=0\r\n"),
+		"CLUSTER GETSLOTMIGRATIONS": "*1\r\n%5\r\n" + bulk("name") + bulk("j1") + bulk("operation") + bulk("EXPORT") +
+			bulk("slot_ranges") + bulk("0-9") + bulk("state") + bulk("failed") + bulk("message") + bulk("no route"),
 	}
 )
 
@@ -42,7 +44,10 @@ func TestAnObservationIsOneRoundTripOfReads(t *testing.T) {
 	if self, ok := reply.Self(); !ok || self.Slots.Len() != 5461 {
 		t.Errorf("own row: %+v", self)
 	}
-	want := []string{"CLUSTER MYID", "CLUSTER NODES", "CLUSTER INFO", "INFO replication", "INFO keyspace"}
+	if jobs := reply.Migrations; len(jobs) != 1 || !jobs[0].Export || !jobs[0].Failed() || jobs[0].Slots.Len() != 10 || jobs[0].Message != "no route" {
+		t.Errorf("migrations: %+v", jobs)
+	}
+	want := []string{"CLUSTER MYID", "CLUSTER NODES", "CLUSTER INFO", "INFO replication", "INFO keyspace", "CLUSTER GETSLOTMIGRATIONS"}
 	if diff := cmp.Diff(want, server.sent()[1:]); diff != "" {
 		t.Error(diff)
 	}
@@ -50,11 +55,12 @@ func TestAnObservationIsOneRoundTripOfReads(t *testing.T) {
 
 func TestAnObservationThatIsRefusedOrGarbledNamesNodeAndCommand(t *testing.T) {
 	for command, reply := range map[string]string{
-		"CLUSTER MYID":     "-LOADING Valkey is loading the dataset in memory\r\n",
-		"CLUSTER NODES":    verbatim("nonsense\n"),
-		"CLUSTER INFO":     verbatim("cluster_slots_assigned:many\r\n"),
-		"INFO replication": verbatim("# Replication\r\n"),
-		"INFO keyspace":    verbatim("db0:keys=x\r\n"),
+		"CLUSTER MYID":              "-LOADING Valkey is loading the dataset in memory\r\n",
+		"CLUSTER NODES":             verbatim("nonsense\n"),
+		"CLUSTER INFO":              verbatim("cluster_slots_assigned:many\r\n"),
+		"INFO replication":          verbatim("# Replication\r\n"),
+		"INFO keyspace":             verbatim("db0:keys=x\r\n"),
+		"CLUSTER GETSLOTMIGRATIONS": "*1\r\n%1\r\n" + bulk("slot_ranges") + bulk("many"),
 	} {
 		changed := map[string]string{}
 		for prefix, good := range observations {

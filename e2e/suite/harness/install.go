@@ -68,13 +68,29 @@ func (e *Env) refuseForeign(ctx context.Context) error {
 // install applies what users apply, with the image that was built, and waits until
 // the manager leads.
 func (e *Env) install(ctx context.Context) error {
+	if err := e.applyManager(ctx, e.managerImage); err != nil {
+		return err
+	}
+	if err := e.publishMenu(ctx); err != nil {
+		return fmt.Errorf("publish the menu: %w", err)
+	}
+	if _, err := e.WaitForManager(ctx, ""); err != nil {
+		return fmt.Errorf("install the manager: %w", err)
+	}
+	return nil
+}
+
+// applyManager applies deploy/install.yaml with an image of the manager, or with the
+// one that it names if that is empty. Each time is a new build, so that Kubernetes
+// replaces the manager's pod.
+func (e *Env) applyManager(ctx context.Context, image string) error {
 	manifest, err := os.ReadFile(filepath.Join(e.Root, "deploy", "install.yaml"))
 	if err != nil {
 		return fmt.Errorf("read the manifest: %w", err)
 	}
-	if e.managerImage != "" {
+	if image != "" {
 		build := time.Now().UTC().Format("20060102T150405.000000000")
-		if manifest, err = manifests.Manager(manifest, e.managerImage, build); err != nil {
+		if manifest, err = manifests.Manager(manifest, image, build); err != nil {
 			return err
 		}
 	}
@@ -82,12 +98,6 @@ func (e *Env) install(ctx context.Context) error {
 		return err
 	}
 	if err := e.apply(ctx, manifest); err != nil {
-		return fmt.Errorf("install the manager: %w", err)
-	}
-	if err := e.publishMenu(ctx); err != nil {
-		return fmt.Errorf("publish the menu: %w", err)
-	}
-	if _, err := e.WaitForManager(ctx, ""); err != nil {
 		return fmt.Errorf("install the manager: %w", err)
 	}
 	return nil

@@ -51,6 +51,7 @@ type Reconciler struct {
 	stalls    *stalls
 	moments   *moments
 	immutable *immutable
+	pruned    *pruned
 }
 
 // Reconcile brings one cluster one batch of actions nearer to what it shall be.
@@ -73,6 +74,7 @@ func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (result ctrl.Re
 			r.holds.forget(req.NamespacedName)
 			r.stalls.forget(req.NamespacedName)
 			r.moments.forget(req.NamespacedName)
+			r.pruned.forget(req.NamespacedName)
 			r.Reach.Forget(req.NamespacedName)
 			return ctrl.Result{}, false, nil
 		}

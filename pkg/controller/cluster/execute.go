@@ -224,7 +224,7 @@ func (r *Reconciler) recordNode(ctx context.Context, o *observation, node *v1alp
 		status.Host = host
 	}
 	status.Ready = pod != nil && gateIs(pod, corev1.ConditionTrue) && podPhase(node, pod) == plan.PodRunning && (!ok || seen.Reachable)
-	if equality.Semantic.DeepEqual(*status, node.Status) {
+	if equality.Semantic.DeepEqual(*status, node.Status) || r.inVain(ctx, o, node, *status) {
 		return nil
 	}
 	patch := client.MergeFrom(node.DeepCopy())
@@ -232,6 +232,7 @@ func (r *Reconciler) recordNode(ctx context.Context, o *observation, node *v1alp
 	if err := r.Client.Status().Patch(ctx, node, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("update status of node %s: %w", node.Name, err))
 	}
+	r.pruned.written(o, node, *status)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func newPlace(t *testing.T, access v1alpha1.ExternalAccess) *place {
 	p.Reconciler = &Reconciler{
 		Client: manager, Metadata: manager, Live: manager, Recorder: p.events,
 		Reach: &reach.Reach{Metadata: manager, Live: manager, Dialer: nobody{}, ClusterDomain: "kube.prod"},
-		pace:  newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(), immutable: newImmutable(),
+		pace:  newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(), immutable: newImmutable(), pruned: newPruned(),
 		gateway: &gatewayAPI{dynamic: dynamic.NewForConfigOrDie(config), discovery: discovery.NewDiscoveryClientForConfigOrDie(config)},
 	}
 	image := &v1alpha1.ValkeyImage{ObjectMeta: metav1.ObjectMeta{GenerateName: "external-"}, Spec: v1alpha1.ValkeyImageSpec{Repository: "valkey/valkey", Tag: "9.1.2", Version: "9.1.2"}}

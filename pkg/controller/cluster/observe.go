@@ -47,6 +47,8 @@ type observation struct {
 	awaited []string
 	// failovers says how long ago one was asked for in each shard.
 	failovers map[int32]time.Duration
+	// claims says which node of another cluster had the address of one that joins.
+	claims map[string]string
 	// outside is about clients outside Kubernetes.
 	outside outside
 	// confirmed is whether the API server said in this pass that the cluster is
@@ -67,6 +69,9 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 		return nil, err
 	}
 	if o.nodes, o.pods, err = listNodes(ctx, reader, cluster); err != nil {
+		return nil, err
+	}
+	if o.claims, err = r.claims(ctx, o); err != nil {
 		return nil, err
 	}
 	r.ask(ctx, o)
@@ -247,7 +252,7 @@ func (o *observation) state() plan.State {
 	return plan.State{
 		Cluster: o.cluster.Name, UID: string(o.cluster.UID), Target: o.target, Creating: o.creating,
 		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds, Stalled: o.stalled,
-		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(), Unexposed: o.unexposed(),
+		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(), Unexposed: o.unexposed(), Claimed: o.claims,
 	}
 }
 

@@ -38,7 +38,7 @@ func SetupWithManager(mgr ctrl.Manager, to *reach.Reach, counted *metrics.Metric
 		gateway: gateway,
 		Client:  mgr.GetClient(), Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(v1alpha1.ManagedBy),
 		Reach: to, Metrics: counted, pace: newPace(), holds: newHolds(), stalls: newStalls(), moments: newMoments(),
-		immutable: newImmutable(),
+		immutable: newImmutable(), pruned: newPruned(),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
@@ -44,7 +45,7 @@ func (r *Reconciler) writeTarget(ctx context.Context, o *observation) (bool, err
 // pass started from was old, or somebody else wrote.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcome) (bool, error) {
 	next := r.nextStatus(o, out)
-	if equality.Semantic.DeepEqual(o.cluster.Status, next) {
+	if equality.Semantic.DeepEqual(o.cluster.Status, next) || r.inVain(ctx, o, o.cluster, next) {
 		return false, nil
 	}
 	before := o.cluster.DeepCopy()
@@ -59,8 +60,21 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, out outcom
 	if err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("update status: %w", err))
 	}
+	r.pruned.written(o, o.cluster, next)
 	r.announce(o, before.Status, next)
 	return false, nil
+}
+
+// inVain reports whether a status needs not be written, as the API server keeps no
+// more of it than there is. That is said once for each kind; which fields it is that
+// the CRD lacks is in the warnings of the API server, which are logged too.
+func (r *Reconciler) inVain(ctx context.Context, o *observation, obj client.Object, wish any) bool {
+	again, first := r.pruned.again(o, obj, wish)
+	if first {
+		log.FromContext(ctx).Info("the installed CRD drops fields that this version of the manager writes; apply the CRDs of this version",
+			"kind", objects.KindOf(obj), "object", obj.GetName())
+	}
+	return again
 }
 
 // nextStatus computes the whole status from what was seen and done.

@@ -1,0 +1,98 @@
+//go:build e2e
+
+package suite
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
+)
+
+const (
+	// nodeTimeout is cluster-node-timeout, in ms.
+	nodeTimeout = 5000
+	// agreeWithin is how long servers may take to agree on where everybody is.
+	agreeWithin = 15 * time.Second
+)
+
+// accepted are the lines in the log of a replica that was told to take over, by the
+// manager or by a primary that shuts down; won those of a replica that did.
+var (
+	accepted = regexp.MustCompile(`failover (user|primary) request accepted|Taking over the primary`)
+	won      = regexp.MustCompile(`Failover election won`)
+)
+
+// F-05, F-07, R-03: whichever pod is primary is deleted, again and again. Each time
+// one replica is told once to take over, nobody's write fails or waits for an
+// election, a new node joins the shard as a replica, and soon all servers agree on
+// where everybody is.
+func TestAPrimaryIsDeletedAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	rounds := 3
+	if harness.Full() {
+		rounds = 20
+	}
+	s := harness.Start(t).Space(t, 8)
+	s.Create(s.Cluster("c", 3, 1))
+	s.WaitActive("c")
+	w := s.StartWriter("c", "", patient, "--ranges", harness.Ranges(3), "--every", "4ms")
+	promoted := map[string]int{}
+	for round := range rounds {
+		servers := s.WaitFormed("c", 3, 1)
+		victim := pick(t, servers, topology.RolePrimary, int32(round%3))
+		promoted[pick(t, servers, topology.RoleReplica, int32(round%3)).Pod.Name]++
+		w.Mark(fmt.Sprintf("deletion %d", round+1))
+		deletePod(s, victim.Pod)
+		waitReplaced(s, victim.Pod.Name)
+		s.Eventually("the servers agree", agreeWithin, func() error {
+			servers, err := s.Servers("c")
+			if err != nil {
+				return err
+			}
+			return harness.Formed(servers, 3, 1)
+		})
+		s.WaitActive("c")
+		for _, server := range s.WaitFormed("c", 3, 1) {
+			name := server.Pod.Name
+			log := s.Kubectl("logs", name)
+			for what, line := range map[string]*regexp.Regexp{"was told to take over": accepted, "took over": won} {
+				if n := len(line.FindAllString(log.Stdout, -1)); n != promoted[name] {
+					t.Errorf("after deletion %d: pod %s %s %d times, want %d: %s", round+1, name, what, n, promoted[name], log)
+				}
+			}
+		}
+	}
+	r := w.Stop()
+	w.WantNothingLost(r, false)
+	for _, window := range r.Windows {
+		t.Logf("%-12s %6.0f ms, %6d writes, longest gap %.0f ms", window.Name, window.Ms, window.Writes, window.GapMs)
+		if gap := window.Gap(); gap >= nodeTimeout {
+			t.Errorf("no write succeeded for %.0f ms in %q", gap, window.Name)
+		}
+	}
+}
+
+// waitReplaced waits until a node is gone and as many as before are Active.
+func waitReplaced(s *harness.Space, gone string) {
+	s.Eventually("node "+gone+" is replaced", harness.ActiveWithin, func() error {
+		c := s.Get("c")
+		active := 0
+		for _, n := range s.Nodes("c") {
+			if n.Name == gone {
+				return fmt.Errorf("it is still there: %s", c.Status.Message)
+			}
+			if n.Spec.Lifecycle == v1alpha1.LifecycleActive {
+				active++
+			}
+		}
+		if want := (shape{c.Spec.Shards, c.Spec.ReplicasPerShard}).nodes(); active != want {
+			return fmt.Errorf("%d nodes are Active, want %d: %s", active, want, c.Status.Message)
+		}
+		return nil
+	})
+}
