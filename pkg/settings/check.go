@@ -45,7 +45,7 @@ func refusal(key, value string) string {
 	case len(all) == 0 && value != "":
 		return "has a value of spaces only: the server would not start; leave it empty"
 	case len(all) > 1 && oneWord[strings.ToLower(key)]:
-		return fmt.Sprintf("has %d values, but takes one: the server would not start; put it into double quotes, as \"%s\"", len(all), strings.Join(all, " "))
+		return fmt.Sprintf("has %d values, but takes one: the server would not start; put it into double quotes, as %q", len(all), strings.Join(all, " "))
 	}
 	if strings.EqualFold(key, maxmemory) {
 		if _, err := parseMaxMemory(value); err != nil {
