@@ -72,8 +72,10 @@ func shownElsewhere(line string) bool {
 // change what other tests use, or end this cluster, is checked by the API server and
 // not stored.
 func here(s *harness.Space, line string) string {
-	line = strings.NewReplacer("-n team-a", "-n "+s.Name, "demo.team-a.svc", "demo."+s.Name+".svc", "--config standard", "--config "+harness.ConfigName,
-		"get secret demo-tls", "get secret another-tls", "> ca.crt", "> /dev/null").Replace(line)
+	line = strings.NewReplacer(
+		"-n team-a", "-n "+s.Name, "demo.team-a.svc", "demo."+s.Name+".svc", "--config standard", "--config "+harness.ConfigName,
+		"get secret demo-tls", "get secret another-tls", "> ca.crt", "> /dev/null", // the checkout stays as it is
+	).Replace(line)
 	if strings.Contains(line, "demo") && !strings.Contains(line, " -n ") && !strings.HasPrefix(line, "valkey-cli") {
 		line += " -n " + s.Name
 	}
