@@ -50,6 +50,18 @@ LOGS := $(CURDIR)/dist/logs
 CACHE := $(if $(value KUBECTL_VALKEY_CACHE),$(KUBECTL_VALKEY_CACHE),$(HOME)/.cache/kubectl-valkey)
 TOOLS := $(CACHE)/tools
 
+# The packages of the end-to-end tests' client in JavaScript, from the registry that the
+# machine's npm is set to. Without npm the tests say what they don't check.
+NODE_CLIENT := $(if $(shell command -v npm),$(TOOLS)/nodeclient-$(shell sha256sum e2e/nodeclient/package-lock.json | cut -c 1-16))
+export E2E_NODE_CLIENT := $(NODE_CLIENT)
+
+$(TOOLS)/nodeclient-%:
+	@echo '==> installing the packages of e2e/nodeclient into $(TOOLS) (once)'
+	@mkdir -p '$(TOOLS)'; new=$$(mktemp -d '$(TOOLS)/.unfinished-XXXXXX'); trap 'rm -rf "$$new"' EXIT; \
+	cp e2e/nodeclient/package.json e2e/nodeclient/package-lock.json "$$new"; \
+	npm ci --prefix "$$new" --ignore-scripts --no-audit --no-fund; \
+	chmod 755 "$$new"; rm -rf '$@'; mv "$$new" '$@'
+
 # $(call tool,name,version,package) makes the rule for one tool. A killed build
 # leaves no half a tool: the folder appears complete or not at all.
 define tool
@@ -164,7 +176,7 @@ e2e_first := ./e2e/suite ./e2e/verdict ./e2e/upgrade
 e2e_packages = $(e2e_first) $(filter-out $(e2e_first) ./e2e/bench $(if $(USE_KUBECONFIG),./e2e/cluster),$(call tagged,e2e))
 
 .PHONY: test-e2e
-test-e2e: build image ## Run the end-to-end tests on the local Kubernetes or USE_KUBECONFIG
+test-e2e: build image $(NODE_CLIENT) ## Run the end-to-end tests on the local Kubernetes or USE_KUBECONFIG
 	@$(with_cluster); \
 	go test -tags e2e -count=1 -p 1 -timeout 75m $(run_flag) $(e2e_packages) | tee "$$logs/go-test.log"
 
@@ -230,6 +242,7 @@ build: ## Build bin/kubectl-valkey and bin/manager
 image: build ## Build dist/manager-image.tar, no Docker needed
 	@mkdir -p dist
 	@go run ./deploy/image --binary bin/manager --arch "$$(go env GOARCH)" --tag '$(IMAGE)' --out dist/manager-image.tar
+	@echo "dist/manager-image.tar holds the image $(IMAGE) for linux/$$(go env GOARCH)"
 
 ALL_PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 PLATFORMS ?= $(ALL_PLATFORMS)

@@ -45,6 +45,12 @@ func TestEveryFailureHasACodeAndOneLine(t *testing.T) {
 		{"a name and all namespaces", config, []string{"status", "sick", "-A"}, 2},
 		{"a value that is no number", config, []string{"create", "x", "--shards", "many"}, 2},
 		{"a name that is too long", config, []string{"create", strings.Repeat("x", 54), "--config", "c", "--shards", "1", "--replicas", "0"}, 2},
+		{"an empty name", config, []string{"status", ""}, 2},
+		{"an empty name before what is for another program", config, []string{"cli", "", "--", "GET", ""}, 2},
+		{"policies for what can't be a cluster", config, []string{"networkpolicy", "../x"}, 2},
+		{"no name for policies", config, []string{"networkpolicy", ""}, 2},
+		{"a certificate for what can't be a cluster", config, []string{"certificate", "My_Cluster"}, 2},
+		{"a certificate for a name that is too long", config, []string{"certificate", strings.Repeat("x", 54)}, 2},
 		{"no name", config, []string{"create", "--config", "c"}, 2},
 		{"too much", config, []string{"version", "now"}, 2},
 	}

@@ -90,7 +90,7 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 	}
 	to := &reach.Reach{Metadata: mgr.GetCache(), Live: mgr.GetAPIReader(), Dialer: pool, ClusterDomain: o.clusterDomain}
 	var counted *metrics.Metrics
-	if o.metricsAddress != metricsOff {
+	if o.metricsAddress != portOff {
 		counted = metrics.New(mgr.GetCache())
 		if err := ctrlmetrics.Registry.Register(counted); err != nil {
 			return nil, fmt.Errorf("set up metrics: %w", err)

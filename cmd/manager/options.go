@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -23,8 +25,8 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 )
 
-// metricsOff is the address that binds no port.
-const metricsOff = "0"
+// portOff is the address that binds no port.
+const portOff = "0"
 
 // options are the manager's settings. Each comes from a flag, else from an
 // environment variable (the ConfigMap valkey-operator-config), else from a default.
@@ -53,8 +55,8 @@ func parse(args []string, env func(string) (string, bool)) (options, error) {
 	flags.BoolVar(&o.platformIDs, "platform-ids", false, "leave user and group IDs of pods to the platform, as OpenShift wants it")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "hold a Lease, so that of several managers one acts")
 	flags.StringVar(&o.leaseNamespace, "leader-election-namespace", "", "namespace of the Lease; empty means the manager's own")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", metricsOff, "address to serve metrics at, such as :8080; 0 binds no port")
-	flags.StringVar(&o.probeAddress, "health-probe-bind-address", "0", "address to serve health probes at, such as :8081; 0 binds no port")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", portOff, "address to serve metrics at, such as :8080; 0 binds no port")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", portOff, "address to serve health probes at, such as :8081; 0 binds no port")
 	flags.StringVar(&level, "log-level", setting(env, "LOG_LEVEL", "info"), "debug, info or error (LOG_LEVEL)")
 	flags.BoolVar(&o.showVersion, "version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
@@ -76,6 +78,14 @@ func setting(env func(string) (string, bool), name, fallback string) string {
 
 // check validates what is free text.
 func (o *options) check(namespaces, spread, level string) error {
+	if err := o.checkAddresses(); err != nil {
+		return err
+	}
+	if o.leaseNamespace != "" {
+		if problems := validation.IsDNS1123Label(o.leaseNamespace); len(problems) > 0 {
+			return fmt.Errorf("--leader-election-namespace: %q is no namespace name: %s", o.leaseNamespace, problems[0])
+		}
+	}
 	for name := range strings.SplitSeq(namespaces, ",") {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
@@ -84,6 +94,9 @@ func (o *options) check(namespaces, spread, level string) error {
 			return fmt.Errorf("WATCH_NAMESPACES (--watch-namespaces): %q is no namespace name: %s", name, problems[0])
 		}
 		o.namespaces = append(o.namespaces, name)
+	}
+	if strings.TrimSpace(namespaces) != "" && len(o.namespaces) == 0 {
+		return fmt.Errorf("WATCH_NAMESPACES (--watch-namespaces): %q names no namespace; name some, or leave it empty to watch all", namespaces)
 	}
 	domain, err := settings.ParseClusterDomain(o.clusterDomain)
 	if err != nil {
@@ -100,6 +113,27 @@ func (o *options) check(namespaces, spread, level string) error {
 		return fmt.Errorf("LOG_LEVEL (--log-level): %q is not allowed; use debug, info or error", level)
 	}
 	o.logLevel = l
+	return nil
+}
+
+// checkAddresses reads the addresses to listen at. Libraries take none for a port of
+// their own, and say what is wrong with one only when the caches wait already.
+func (o *options) checkAddresses() error {
+	for flag, address := range map[string]*string{"metrics-bind-address": &o.metricsAddress, "health-probe-bind-address": &o.probeAddress} {
+		if *address == "" {
+			*address = portOff
+		}
+		if *address == portOff {
+			continue
+		}
+		_, port, err := net.SplitHostPort(*address)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %q is no address to listen at; use one such as :8080, or 0 to bind no port", flag, *address)
+		}
+	}
 	return nil
 }
 

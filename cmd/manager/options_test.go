@@ -34,6 +34,22 @@ func TestWithoutSettingsTheManagerBindsNoPortAndElectsALeader(t *testing.T) {
 	}
 }
 
+// controller-runtime takes an empty address of metrics for :8080.
+func TestAnEmptyAddressBindsNoPort(t *testing.T) {
+	o, err := parse([]string{"--metrics-bind-address=", "--health-probe-bind-address="}, environment(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := o.manager(runtime.NewScheme()); m.Metrics.BindAddress != "0" || m.HealthProbeBindAddress != "0" {
+		t.Errorf("it binds metrics %q, probes %q", m.Metrics.BindAddress, m.HealthProbeBindAddress)
+	}
+	for _, address := range []string{":0", ":8080", "127.0.0.1:8080", "[::1]:8080", "localhost:8080"} {
+		if _, err := parse([]string{"--metrics-bind-address=" + address}, environment(nil)); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 func TestSettingsComeFromFlagsBeforeTheEnvironment(t *testing.T) {
 	env := environment(map[string]string{"DEFAULT_ZONE_SPREAD": "required", "CLUSTER_DOMAIN": "kube.prod", "WATCH_NAMESPACES": "a, b", "LOG_LEVEL": " "})
 	o, err := parse([]string{"--cluster-domain=other.local"}, env)
@@ -58,6 +74,11 @@ func TestABadSettingIsNamedWithWhatIsAllowed(t *testing.T) {
 		{[]string{"--cluster-domain=a_b"}, nil, []string{"CLUSTER_DOMAIN", "a_b"}},
 		{[]string{"--watch-namespaces=ok,Not_OK"}, nil, []string{"WATCH_NAMESPACES", "Not_OK"}},
 		{[]string{"--log-level=loud"}, nil, []string{"LOG_LEVEL", "loud", "debug"}},
+		{nil, map[string]string{"WATCH_NAMESPACES": " , "}, []string{"WATCH_NAMESPACES", "names no namespace", "all"}},
+		{[]string{"--metrics-bind-address=8080"}, nil, []string{"--metrics-bind-address", `"8080"`, ":8080", "0"}},
+		{[]string{"--metrics-bind-address=:99999"}, nil, []string{"--metrics-bind-address", ":99999"}},
+		{[]string{"--health-probe-bind-address=localhost"}, nil, []string{"--health-probe-bind-address", "localhost"}},
+		{[]string{"--leader-election-namespace=A/B"}, nil, []string{"--leader-election-namespace", "A/B"}},
 		{[]string{"--no-such-flag"}, nil, []string{"no-such-flag"}},
 		{[]string{"stray"}, nil, []string{"stray", "flags only"}},
 	} {

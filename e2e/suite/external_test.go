@@ -7,13 +7,12 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/suite/harness"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -55,22 +54,29 @@ func addresses(c *v1alpha1.ValkeyCluster) []string {
 	return out
 }
 
-func hostnames(c *v1alpha1.ValkeyCluster) []string {
+// outsideNames are what the names of so many shards come to, with the prefixes that the
+// tests use.
+func outsideNames(shards int) []string {
 	var out []string
-	for _, e := range c.Status.ExternalEndpoints {
-		out = append(out, e.Hostname)
+	for _, prefix := range []string{"shard", "cache"} {
+		for i := range shards {
+			out = append(out, fmt.Sprintf("%s-%d.%s", prefix, i, outsideDomain))
+		}
 	}
 	return out
 }
 
-// S1-01, S1-86, S1-88, S1-125, E-01, E-11: clients outside use every slot through
-// node ports, in plaintext and with verified names, and never meet an address inside.
+// S1-01, S1-86, S1-88, S1-125, E-01, E-11: clients of three makes on a machine outside
+// use every slot through node ports, in plaintext and with verified names, through a
+// failover, a roll and a scale-out. What leaves the machine shows that they are never led
+// to an address or a name inside.
 func TestClientsOutsideUseEverySlotThroughNodePorts(t *testing.T) {
 	for _, encryption := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %t", encryption), func(t *testing.T) {
 			t.Parallel()
-			s := harness.Start(t).Space(t, 6)
+			s := harness.Start(t).Space(t, 9)
 			c := s.Cluster("c", 3, 1)
+			ownConfig(s, c)
 			c.Spec.ExternalAccess = names()
 			var ca []byte
 			var inside []string
@@ -85,57 +91,30 @@ func TestClientsOutsideUseEverySlotThroughNodePorts(t *testing.T) {
 			c = waitOutside(s, "clients are directed to the outside names")
 			wantNodePorts(t, s, c)
 
-			o := s.Outside(ca)
-			ways := addresses(c)
-			client := o.Connect(ways[0])
-			for i := range 2000 {
-				if i == 1000 {
-					if r := s.Valkey("failover", "c", "--shard", "0"); r.Code != 0 {
-						t.Fatal(r)
-					}
+			o := s.Outside(ca, outsideNames(4)...)
+			capture := newCapture(t, s, o)
+			clients := startClients(t, s, o, c)
+			clients.during("failover", func() {
+				if r := s.Valkey("failover", "c", "--shard", "0"); r.Code != 0 {
+					t.Fatal(r)
 				}
-				key, value := fmt.Sprintf("key:%d", i), fmt.Sprintf("value:%d", i)
-				s.Eventually("key "+key+" is written and read", 20*time.Second, func() error {
-					if err := client.Do(t.Context(), client.B().Set().Key(key).Value(value).Build()).Error(); err != nil {
-						return err
-					}
-					got, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString()
-					if err == nil && got != value {
-						err = fmt.Errorf("it reads %q", got)
-					}
-					return err
+			})
+			clients.during("roll", func() {
+				before := podUIDs(s)
+				change(s, func(spec *v1alpha1.ValkeyConfigSpec) {
+					memory := resource.MustParse("96Mi")
+					spec.Resources = &v1alpha1.Resources{Memory: &memory}
 				})
-			}
-			for _, address := range o.Dialed() {
-				if !slices.Contains(ways, address) {
-					t.Errorf("the client was led to %s; the ways from outside are %v", address, ways)
-				}
-			}
-			host, port, err := net.SplitHostPort(ways[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			var commands strings.Builder
-			for i := range 200 {
-				fmt.Fprintf(&commands, "GET key:%d\n", i)
-			}
-			out, err := o.CLI(commands.String(), hostnames(c), "-c", "-h", host, "-p", port)
-			if err != nil {
-				t.Fatal(err)
-			}
-			redirected := 0
-			for line := range strings.Lines(out) {
-				if _, to, ok := strings.Cut(line, "located at "); ok {
-					redirected++
-					if !slices.Contains(ways, strings.TrimSpace(to)) {
-						t.Errorf("valkey-cli was led to %q; the ways from outside are %v", to, ways)
-					}
-				}
-			}
-			if n := strings.Count(out, "value:"); n != 200 || redirected == 0 {
-				t.Errorf("valkey-cli read %d of 200 keys with %d redirects", n, redirected)
-			}
-			wantInside(t, s.WaitFormed("c", 3, 1, inside...), s)
+				waitRolled(s, before)
+			})
+			clients.during("scale-out", func() {
+				s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.Shards = 4 })
+			})
+			c = s.Get("c")
+			clients.stop(addresses(c))
+			wantNodePorts(t, s, c)
+			capture.want(t, c)
+			wantInside(t, s.WaitFormed("c", 4, 1, inside...), s)
 		})
 	}
 }

@@ -8,6 +8,7 @@
 //
 //	mark NAME    begin a window of this name
 //	stop         write no more, read everything back, report
+//	stop ADDRESS the same, reading through a node at another address
 //
 // The end of the input means stop. On standard output it prints a line of JSON when
 // it begins to write ({"writing":true}), one for each mark, and the report at last.
@@ -65,10 +66,12 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err := say.Encode(map[string]bool{"writing": true}); err != nil {
 		return err
 	}
+	again := "" // where to read everything back, if not where it was written
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		verb, name, _ := strings.Cut(lines.Text(), " ")
 		if verb == "stop" {
+			again = name
 			break
 		}
 		if verb != "mark" {
@@ -80,6 +83,11 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		}
 	}
 	w.stop()
+	if again != "" {
+		if err := w.reconnect(ctx, again); err != nil {
+			return err
+		}
+	}
 	report, err := w.report(ctx)
 	if err != nil {
 		return err

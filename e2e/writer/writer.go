@@ -60,6 +60,22 @@ func connect(ctx context.Context, o options) (*writer, error) {
 	return w, nil
 }
 
+// reconnect leaves the clients for one that starts at another address.
+func (w *writer) reconnect(ctx context.Context, address string) error {
+	w.close()
+	w.clients, w.address = nil, address
+	config, err := tlsConfig(w.ca)
+	if err != nil {
+		return err
+	}
+	client, err := dial(ctx, w.options, config)
+	if err != nil {
+		return err
+	}
+	w.clients = []valkey.Client{client}
+	return nil
+}
+
 // dial waits for a cluster that is about to come up.
 func dial(ctx context.Context, o options, config *tls.Config) (valkey.Client, error) {
 	const patience = time.Minute

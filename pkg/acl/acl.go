@@ -24,6 +24,10 @@ const (
 	closedDefault = "user default off resetpass resetkeys resetchannels -@all"
 )
 
+// maxFile is how many bytes a ConfigMap can hold. Every permission repeats the
+// commands of its role, so that few bindings can come to more.
+const maxFile = 1 << 20
+
 // Input is what the users of a cluster follow from.
 type Input struct {
 	// Bindings of the config, then those of the cluster.
@@ -73,7 +77,11 @@ func Render(in Input) (string, []settings.Problem) {
 		return "", problems
 	}
 	body := strings.Join(lines, "\n") + "\n"
-	return body + marker(body), nil
+	file := body + marker(body)
+	if len(file) > maxFile {
+		return "", []settings.Problem{refused("the users come to a file of %d bytes, and a ConfigMap holds %d: bind fewer users, or let roles name categories in place of many commands", len(file), maxFile)}
+	}
+	return file, nil
 }
 
 // userPrefix is a line up to its rules. Every user starts from nothing, whatever

@@ -155,7 +155,7 @@ func checkNames(leaf Leaf, names Names) []settings.Problem {
 	}
 	have := "it has no DNS names, and a common name doesn't count"
 	if len(leaf.DNSNames) > 0 {
-		have = "its DNS names are " + strings.Join(leaf.DNSNames, ", ")
+		have = "its DNS names are " + settings.List(leaf.DNSNames)
 	}
 	return []settings.Problem{invalid("the certificate in %s lacks the names %s; %s: issue it with both %s and %s",
 		CertificateKey, strings.Join(missing, ", "), have, names.Service, names.Wildcard())}

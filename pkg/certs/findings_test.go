@@ -52,7 +52,7 @@ func TestFindingsNameTheCheckThatAMistakeFails(t *testing.T) {
 		"no tls.key":       {without(PrivateKeyKey), tlsType, []string{CheckKeys}},
 		"garbage":          {with(CertificateKey, []byte("x")), tlsType, []string{CheckCertificate}},
 		"a garbled CA":     {with(CAKey, []byte("x")), tlsType, []string{CheckCA}},
-		"the CA first":     {with(CertificateKey, concat(ca.certPEM(), leaf.certPEM())), tlsType, []string{CheckLeafFirst, CheckNames, CheckExternalNames}},
+		"the CA first":     {with(CertificateKey, concat(ca.certPEM(), leaf.certPEM())), tlsType, []string{CheckLeafFirst, CheckNames, CheckUsages, CheckExternalNames}},
 		"another key":      {with(PrivateKeyKey, other.keyPEM(t)), tlsType, []string{CheckKey}},
 		"another CA":       {with(CAKey, other.certPEM()), tlsType, []string{CheckChain}},
 		"for servers only": {secretOf(t, issue(t, serverOnly, &ca), ca), tlsType, []string{CheckUsages}},

@@ -41,6 +41,8 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 		return nil, errors.New("has a block that is broken PEM")
 	case blocks == 0:
 		return nil, errors.New("is not PEM: it must hold -----BEGIN CERTIFICATE-----")
+	case hasHeaders(data):
+		return nil, errors.New("has a blank line or a header inside a PEM block, where servers stop reading: take it out")
 	case len(certificates) > 0:
 		return certificates, nil
 	}
@@ -50,6 +52,25 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 		}
 	}
 	return nil, errors.New("holds PEM, but no certificate")
+}
+
+// hasHeaders reports whether a line between BEGIN and END is no base64. For servers a
+// blank line there ends a list of headers; encoding/pem reads over it, and over
+// headers that servers don't know.
+func hasHeaders(data []byte) bool {
+	inside := false
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("-----BEGIN ")):
+			inside = true
+		case bytes.HasPrefix(line, []byte("-----END ")):
+			inside = false
+		case inside && (len(line) == 0 || bytes.ContainsRune(line, ':')):
+			return true
+		}
+	}
+	return false
 }
 
 // checkKey wants the key to be that of the first certificate of the chain, since
@@ -76,11 +97,14 @@ func keyOwner(chain []*x509.Certificate, key []byte) (index int, problem string)
 	if isEncrypted(key) {
 		return 0, PrivateKeyKey + " is encrypted with a passphrase: store it without one"
 	}
+	if hasHeaders(key) {
+		return 0, PrivateKeyKey + " has a blank line or a header inside a PEM block, where servers stop reading: take it out"
+	}
 	var first error
 	for i, c := range chain {
 		_, err := tls.X509KeyPair(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: c.Raw}), key)
 		if err == nil {
-			return i, ""
+			return i, refusedKey(chain)
 		}
 		if i == 0 {
 			first = err

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -29,8 +28,18 @@ func warn(chain, ca []*x509.Certificate, names Names, now time.Time) []settings.
 
 // checkUsages wants a leaf that may serve and dial. Nodes are clients of one
 // another, and the bus asks for a client certificate whatever tls-auth-clients
-// says.
+// says. A key usage, where there is one, has to allow signatures or key agreement:
+// without them a peer takes the certificate for that of no client.
 func checkUsages(leaf *x509.Certificate) []settings.Problem {
+	if leaf.KeyUsage != 0 && leaf.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageKeyAgreement) == 0 {
+		return append([]settings.Problem{warning(v1alpha1.ReasonTLSUsageMissing,
+			"the certificate's key usage lacks digital signature: nodes dial one another with it and refuse each other, so they never form a cluster; issue it with digital signature and key encipherment")},
+			checkExtendedUsages(leaf)...)
+	}
+	return checkExtendedUsages(leaf)
+}
+
+func checkExtendedUsages(leaf *x509.Certificate) []settings.Problem {
 	has := func(usage x509.ExtKeyUsage) bool { return slices.Contains(leaf.ExtKeyUsage, usage) }
 	if has(x509.ExtKeyUsageAny) || len(leaf.ExtKeyUsage)+len(leaf.UnknownExtKeyUsage) == 0 {
 		return nil
@@ -71,15 +80,32 @@ func checkChain(chain, ca []*x509.Certificate) ([]*x509.Certificate, []settings.
 			paths = append(paths, found...)
 		}
 	}
-	if len(paths) > 0 {
-		return slices.MaxFunc(paths, func(a, b []*x509.Certificate) int { return end(a).Compare(end(b)) }), nil
+	strong := slices.DeleteFunc(slices.Clone(paths), func(path []*x509.Certificate) bool {
+		return slices.ContainsFunc(path[1:], func(c *x509.Certificate) bool { return weakBits(c) > 0 })
+	})
+	if len(strong) > 0 {
+		return slices.MaxFunc(strong, func(a, b []*x509.Certificate) int { return end(a).Compare(end(b)) }), nil
+	}
+	return nil, []settings.Problem{warning(v1alpha1.ReasonTLSChainBroken, "%s", brokenChain(chain, ca, paths))}
+}
+
+// brokenChain says why nodes refuse the certificate, and what to do. Weak are the
+// paths that lead to a root all the same.
+func brokenChain(chain, ca []*x509.Certificate, weak [][]*x509.Certificate) string {
+	if len(weak) > 0 {
+		i := slices.IndexFunc(weak[0], func(c *x509.Certificate) bool { return weakBits(c) > 0 })
+		return fmt.Sprintf("the CA certificate %q has an RSA key of %d bits: nodes refuse what is signed with less than %d; use a CA with a longer key",
+			weak[0][i].Subject, weakBits(weak[0][i]), minRSABits)
+	}
+	if obsoleteSignature(chain[0]) {
+		return fmt.Sprintf("the certificate is signed with %s, which nobody accepts any more: issue it with SHA-256", chain[0].SignatureAlgorithm)
 	}
 	text := "the certificate is not signed by any CA in " + CAKey
 	if !slices.ContainsFunc(ca, isSelfIssued) {
 		text = CAKey + " holds no root certificate, which nodes need to verify each other"
 	}
-	return nil, []settings.Problem{warning(v1alpha1.ReasonTLSChainBroken, "%s (issuer of the certificate: %s): put the root into %s and any intermediates after the leaf into %s",
-		text, chain[0].Issuer, CAKey, CertificateKey)}
+	return fmt.Sprintf("%s (issuer of the certificate: %s): put the root into %s and any intermediates after the leaf into %s",
+		text, chain[0].Issuer, CAKey, CertificateKey)
 }
 
 func isSelfIssued(c *x509.Certificate) bool { return bytes.Equal(c.RawSubject, c.RawIssuer) }
@@ -135,5 +161,5 @@ func checkExternal(leaf Leaf, external []string) []settings.Problem {
 		return nil
 	}
 	return []settings.Problem{warning(v1alpha1.ReasonTLSNameNotCovered,
-		"the certificate doesn't cover the external names %s: clients that are given them can't verify it; issue it with these names too", strings.Join(missing, ", "))}
+		"the certificate doesn't cover the external names %s: clients that are given them can't verify it; issue it with these names too", settings.List(missing))}
 }

@@ -40,6 +40,13 @@ func TestWhatLeavesNodesRunningIsAWarning(t *testing.T) {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), &ca), ca),
 			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSUsageMissing, Message: "lacks server auth"}},
 		},
+		"key encipherment only": {
+			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyEncipherment | x509.KeyUsageDataEncipherment }), &ca), ca),
+			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSUsageMissing, Message: "key usage lacks digital signature"}},
+		},
+		"key agreement only": {
+			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement }), &ca), ca),
+		},
 		"another usage": {
 			data: secretOf(t, issue(t, with(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} }), &ca), ca),
 			want: []settings.Problem{{Reason: v1alpha1.ReasonTLSUsageMissing, Message: "lacks client auth"}, {Reason: v1alpha1.ReasonTLSUsageMissing, Message: "lacks server auth"}},

@@ -93,6 +93,10 @@ func TestASecretThatCannotBeUsedIsNamedWithWhatToDo(t *testing.T) {
 			change: func(c *v1alpha1.ValkeyCluster) { c.Spec.TLS.SecretRef = "c-operator-tls" },
 			reason: v1alpha1.ReasonTLSInvalid, words: []string{"spec.tls.secretRef", "own copy"},
 		},
+		"a name that can't be": {
+			change: func(c *v1alpha1.ValkeyCluster) { c.Spec.TLS.SecretRef = "other/cert" },
+			reason: v1alpha1.ReasonTLSSecretNotFound, words: []string{"spec.tls.secretRef", "other/cert", "may not contain '/'"},
+		},
 		"other names": {secret: userSecret(selfSigned(t, "c.n.svc.cluster.local")), reason: v1alpha1.ReasonTLSInvalid, words: []string{"Secret cert", "*.c.n.svc.cluster.local"}},
 	} {
 		cluster := encryptedCluster()

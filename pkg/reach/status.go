@@ -47,9 +47,10 @@ func WriteStatus(ctx context.Context, c client.Client, cluster *v1alpha1.ValkeyC
 	return Written, nil
 }
 
-// SetCondition sets one condition of a cluster as of its current generation.
+// SetCondition sets one condition of a cluster as of its current generation. What it
+// can't carry of a text is cut: with too much of it no status could be written.
 func SetCondition(cluster *v1alpha1.ValkeyCluster, s *v1alpha1.ValkeyClusterStatus, c metav1.Condition) {
-	c.ObservedGeneration = cluster.Generation
+	c.ObservedGeneration, c.Message = cluster.Generation, Message(c.Message)
 	meta.SetStatusCondition(&s.Conditions, c)
 }
 

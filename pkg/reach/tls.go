@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/announce"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -37,6 +38,11 @@ func (r *Reach) TLSWish(ctx context.Context, cluster *v1alpha1.ValkeyCluster, no
 	if name == objects.TLSSecretName(cluster.Name) {
 		return Wish{Invalid: &settings.Problem{Reason: v1alpha1.ReasonTLSInvalid, Message: fmt.Sprintf(
 			"spec.tls.secretRef: %s is the manager's own copy; name the Secret that you maintain", name)}}, nil
+	}
+	if reasons := path.IsValidPathSegmentName(name); len(reasons) > 0 {
+		// Older CRDs took any text. The client would refuse to ask for it.
+		return Wish{Invalid: &settings.Problem{Reason: v1alpha1.ReasonTLSSecretNotFound, Message: fmt.Sprintf(
+			"spec.tls.secretRef: %q is no name of a Secret: it %s; name one with tls.crt, tls.key and ca.crt", name, strings.Join(reasons, ", "))}}, nil
 	}
 	secret, err := r.Secret(ctx, cluster.Namespace, name)
 	if apierrors.IsNotFound(err) {

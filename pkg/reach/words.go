@@ -18,14 +18,24 @@ func Stable(err error) error {
 	return errors.New(ephemeral.ReplaceAllString(err.Error(), ""))
 }
 
-// longestNote is how many bytes of text an event may have.
-const longestNote = 1024
+// How many bytes of text the API server takes: of an event, and of a condition. It
+// refuses the whole object, or the whole status, with more.
+const (
+	longestNote    = 1024
+	longestMessage = 32768
+)
 
 // Note cuts a text to what an event can carry; the condition has all of it.
-func Note(text string) string {
-	if len(text) <= longestNote {
+func Note(text string) string { return Cut(text, longestNote) }
+
+// Message cuts a text to what a condition can carry.
+func Message(text string) string { return Cut(text, longestMessage) }
+
+// Cut shortens a text to a number of bytes.
+func Cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
 	const more = "…"
-	return strings.ToValidUTF8(text[:longestNote-len(more)], "") + more
+	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }

@@ -37,8 +37,15 @@ func refusal(key, value string) string {
 		return "is set by the manager and can't be overridden: remove it"
 	case strings.ContainsFunc(value, isBreak):
 		return "has a value with a line break or control character: one directive a key, on one line"
-	case unbalancedQuotes(value):
+	}
+	all, closed := words(value)
+	switch {
+	case !closed:
 		return "has a value with an unclosed quote: the server would not start"
+	case len(all) == 0 && value != "":
+		return "has a value of spaces only: the server would not start; leave it empty"
+	case len(all) > 1 && oneWord[strings.ToLower(key)]:
+		return fmt.Sprintf("has %d values, but takes one: the server would not start; put it into double quotes, as \"%s\"", len(all), strings.Join(all, " "))
 	}
 	if strings.EqualFold(key, maxmemory) {
 		if _, err := parseMaxMemory(value); err != nil {
@@ -49,28 +56,10 @@ func refusal(key, value string) string {
 }
 
 // parseMaxMemory reads the value of maxmemory, which may be quoted, in bytes.
-func parseMaxMemory(value string) (int64, error) { return ParseBytes(strings.Trim(value, `"'`)) }
+func parseMaxMemory(value string) (int64, error) { return ParseBytes(Plain(value)) }
 
 // isBreak holds for what could end a line or cut it short in the server's parser.
 func isBreak(r rune) bool { return r != '\t' && r < ' ' || r == 0x7f }
-
-// unbalancedQuotes follows the server's parser: a quote may open anywhere, and a
-// backslash escapes within quotes only.
-func unbalancedQuotes(value string) bool {
-	var open byte
-	for i := 0; i < len(value); i++ {
-		c := value[i]
-		switch {
-		case open == 0 && (c == '"' || c == '\''):
-			open = c
-		case open != 0 && c == open:
-			open = 0
-		case open == '"' && c == '\\', open == '\'' && strings.HasPrefix(value[i:], `\'`):
-			i++
-		}
-	}
-	return open != 0
-}
 
 func checkMemory(r Resolved) []Problem {
 	if r.Memory == nil {

@@ -50,10 +50,11 @@ func TestValuesThatCouldInjectADirectiveOrStopTheServerAreRefused(t *testing.T) 
 	for value, refused := range map[string]bool{
 		"a\nport 1": true, "a\rport 1": true, "a\x00b": true, "\x1b[0m": true, "a\x7f": true,
 		`"`: true, `K"E`: true, `'a`: true, `"a\"`: true, `'a\'`: true, `a\"b`: true,
+		" ": true, "\t": true,
 		"": false, "normal 0 0 0 pubsub 32mb 8mb 60": false, `""`: false, `"eu 1"`: false, `K"E"`: false, `'a\'b'`: false, `"a\"b"`: false,
 		"a\tb": false, `KE\`: false, "é": false, "# no comment": false, `'"'`: false,
 	} {
-		problems := Check(Resolved{Valkey: map[string]string{"availability-zone": value}})
+		problems := Check(Resolved{Valkey: map[string]string{"client-output-buffer-limit": value}})
 		if (len(problems) == 1) != refused || len(problems) > 1 {
 			t.Errorf("%q: %v", value, problems)
 		}

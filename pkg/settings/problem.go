@@ -16,13 +16,24 @@ type Problem struct {
 	Message string
 }
 
+// mostNames is how many names a message lists.
+const mostNames = 20
+
 // Existing lists what there is in place of something missing, for the end of a
 // message: "existing: a, b".
 func Existing(names []string) string {
 	if len(names) == 0 {
 		return "none exists"
 	}
-	return "existing: " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
+	return "existing: " + List(slices.Sorted(slices.Values(names)))
+}
+
+// List joins names for a message; of very many it counts the rest.
+func List(names []string) string {
+	if n := len(names) - mostNames; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }
 
 func problemf(reason, format string, args ...any) Problem {

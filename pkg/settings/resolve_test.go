@@ -216,3 +216,17 @@ func TestTheTagSaysNothingAboutTheVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestAMessageListsNotMoreThanAPersonReads(t *testing.T) {
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("config-%03d", i))
+	}
+	text := Existing(names)
+	if len(text) > 500 || !strings.HasPrefix(text, "existing: config-000, config-001,") || !strings.HasSuffix(text, "config-019 and 980 more") {
+		t.Errorf("%q", text)
+	}
+	if text := Existing(names[:20]); !strings.HasSuffix(text, ", config-019") {
+		t.Errorf("%q", text)
+	}
+}

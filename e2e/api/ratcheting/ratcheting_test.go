@@ -80,6 +80,7 @@ var olds = []old{
 		change: `{spec: {configRef: large}}`, worse: `{spec: {shards: 2}}`,
 	},
 	{intent: "an unknown zone spread", kind: "ValkeyCluster", spec: `{placement: {zoneSpread: strict}}`, change: `{spec: {placement: {zones: [a]}}}`, worse: `{spec: {placement: {zoneSpread: strictest}}}`},
+	{intent: "a Secret that can't be", kind: "ValkeyCluster", spec: `{tls: {secretRef: a/b}}`, change: `{spec: {shards: 4}}`, worse: `{spec: {tls: {secretRef: c/d}}}`},
 	{intent: "a toleration of nothing", kind: "ValkeyCluster", spec: `{placement: {tolerations: [{effect: NoSchedule}]}}`, change: `{spec: {placement: {zones: [a]}}}`},
 
 	{intent: "a directive that is none beside the new one", kind: "ValkeyConfig", spec: `{valkey: {"my key": x}}`, change: `{spec: {valkey: {maxclients: "10"}}}`, worse: `{spec: {valkey: {"your key": x}}}`},

@@ -47,6 +47,11 @@ func TestCluster(t *testing.T) {
 		{intent: "tls without secretRef is refused", overlay: `{spec: {tls: {}}}`, refusal: refused("spec.tls.secretRef: Required value")},
 		{intent: "an empty secretRef is refused", overlay: `{spec: {tls: {secretRef: ""}}}`, refusal: refused("spec.tls.secretRef", "at least 1 chars")},
 		{
+			intent: "a secretRef that is no Secret's name is refused", overlay: `{spec: {tls: {secretRef: team-a/my-tls}}}`,
+			refusal: refused("spec.tls.secretRef", "must be the name of a Secret"),
+		},
+		{intent: "a secretRef with dots is accepted", overlay: `{spec: {tls: {secretRef: my.tls-1}}}`},
+		{
 			intent: "the manager's own Secret is refused as secretRef", overlay: `{metadata: {name: own}, spec: {tls: {secretRef: own-operator-tls}}}`,
 			refusal: refused("spec.tls.secretRef", "must not be <cluster>-operator-tls", "name the Secret that you maintain"),
 		},

@@ -99,6 +99,10 @@ func TestGateway(t *testing.T) {
 		{intent: "ports of 1000 shards with 5 replicas are counted", overlay: gateway(1000, 5, 59537), refusal: refused("spec.externalAccess.gateway.basePort", portRule)},
 		{intent: "a gateway in another namespace is accepted", overlay: external(`{gateway: {gatewayRef: {name: g, namespace: infra}, basePort: 1}}`)},
 		{
+			intent: "a gateway of what is no name is refused", overlay: external(`{gateway: {gatewayRef: {name: infra/g}, basePort: 1}}`),
+			refusal: refused("gatewayRef.name", "must be the name of a Gateway"),
+		},
+		{
 			intent: "a gateway in what is no namespace is refused", overlay: external(`{gateway: {gatewayRef: {name: g, namespace: Infra.x}, basePort: 1}}`),
 			refusal: refused("gatewayRef.namespace", "must be the name of a namespace"),
 		},

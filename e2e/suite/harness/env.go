@@ -224,7 +224,13 @@ func (e *Env) findPrograms(ctx context.Context) error {
 // said where it happens and again at the end of the run.
 func (e *Env) CannotCheck(t testing.TB, what string) {
 	t.Helper()
-	t.Logf("NOT CHECKED: %s needs the local Kubernetes, and this is another one", what)
+	e.CannotCheckWithout(t, what, "the local Kubernetes, and this is another one")
+}
+
+// CannotCheckWithout notes that something can't be looked at without what it needs.
+func (e *Env) CannotCheckWithout(t testing.TB, what, needs string) {
+	t.Helper()
+	t.Logf("NOT CHECKED: %s needs %s", what, needs)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.unchecked = append(e.unchecked, what)

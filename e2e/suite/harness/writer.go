@@ -3,65 +3,27 @@
 package harness
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
-	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/remotecommand"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/writer/report"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
 )
 
-// Writer is an application in a pod of its own that writes all the time. See
+// Writer is an application that writes all the time, in a pod of its own or outside. See
 // e2e/writer.
-type Writer struct {
-	t      testing.TB
-	in     *io.PipeWriter
-	out    *bufio.Scanner
-	stderr *lockedBuffer
-	done   chan error
-}
+type Writer struct{ *process }
 
-// lockedBuffer is written to by an exec while it is read.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// writerWithin is how long the writer may take to begin, or to read everything back.
-const writerWithin = 5 * time.Minute
+// writerReady is what it says when it writes.
+const writerReady = `{"writing":true}`
 
 // StartWriter starts the writer against a cluster, on a Kubernetes node or on any
 // if that is empty, and returns when it writes.
 func (s *Space) StartWriter(cluster, node string, args ...string) *Writer {
 	s.t.Helper()
-	return s.startWriter(cluster, node, "", args)
+	return s.startWriter(s.ClientPod("writer", ""), cluster, node, args)
 }
 
 // StartTLSWriter starts the writer against a TLS cluster, whose nodes it verifies by
@@ -69,101 +31,25 @@ func (s *Space) StartWriter(cluster, node string, args ...string) *Writer {
 func (s *Space) StartTLSWriter(cluster, node, secret string, args ...string) *Writer {
 	s.t.Helper()
 	// The name of the Service in the namespace alone is in no certificate.
-	return s.startWriter(s.Names(cluster)[0], node, secret, append([]string{"--ca", "/secret/ca.crt"}, args...))
+	return s.startWriter(s.ClientPod("writer", secret), s.Names(cluster)[0], node, append([]string{"--ca", "/secret/ca.crt"}, args...))
 }
 
-func (s *Space) startWriter(address, node, secret string, args []string) *Writer {
+// StartWriterThatKnows starts the writer in a pod that resolves these names to an address
+// of a Kubernetes node, as the user's DNS would. Secret is that of a TLS cluster, or empty.
+func (s *Space) StartWriterThatKnows(names []string, cluster, secret string, args ...string) *Writer {
 	s.t.Helper()
 	pod := s.ClientPod("writer", secret)
-	pod.Spec.NodeName = node
-	s.Create(pod)
-	s.Eventually("the writer's pod runs", time.Minute, func() error {
-		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
-			return err
-		}
-		if pod.Status.Phase != corev1.PodRunning {
-			return fmt.Errorf("its phase is %s", pod.Status.Phase)
-		}
-		return nil
-	})
-	if _, err := s.Exec(s.t.Context(), s.Name, pod.Name, s.writerProgram(), "sh", "-c", "cat >/tmp/writer && chmod +x /tmp/writer"); err != nil {
-		s.t.Fatalf("bring the writer to its pod: %v", err)
+	pod.Spec.HostAliases = []corev1.HostAlias{{IP: s.Machine(), Hostnames: names}}
+	if secret != "" {
+		args = append([]string{"--ca", "/secret/ca.crt"}, args...)
 	}
-	in, toWriter := io.Pipe()
-	fromWriter, out := io.Pipe()
-	w := &Writer{t: s.t, in: toWriter, out: bufio.NewScanner(fromWriter), stderr: &lockedBuffer{}, done: make(chan error, 1)}
-	w.out.Buffer(nil, 1<<20)
-	go func() {
-		err := s.stream(s.t.Context(), pod.Name, append([]string{"/tmp/writer", "--address", address + ":6379"}, args...),
-			remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: w.stderr})
-		_ = out.CloseWithError(err)
-		w.done <- err
-	}()
-	w.expect(`{"writing":true}`)
-	return w
+	return s.startWriter(pod, s.Names(cluster)[0], "", args)
 }
 
-// stream runs a command in a pod for as long as it takes.
-func (s *Space) stream(ctx context.Context, pod string, argv []string, options remotecommand.StreamOptions) error {
-	request := s.Clientset.CoreV1().RESTClient().Post().Resource("pods").Namespace(s.Name).Name(pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Command: argv, Stdin: true, Stdout: true, Stderr: true}, scheme.ParameterCodec)
-	executor, err := remotecommand.NewWebSocketExecutor(s.Config, "GET", request.URL().String())
-	if err != nil {
-		return fmt.Errorf("exec in pod %s: %w", pod, err)
-	}
-	return executor.StreamWithContext(ctx, options)
-}
-
-// writerProgram builds the writer for the nodes of the cluster.
-func (s *Space) writerProgram() string {
+func (s *Space) startWriter(pod *corev1.Pod, address, node string, args []string) *Writer {
 	s.t.Helper()
-	var nodes corev1.NodeList
-	if err := s.Client.List(s.t.Context(), &nodes); err != nil || len(nodes.Items) == 0 {
-		s.t.Fatalf("list the nodes to build the writer for: %v", err)
-	}
-	file := filepath.Join(s.t.TempDir(), "writer")
-	build := exec.CommandContext(s.t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./e2e/writer")
-	build.Dir = s.Root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+nodes.Items[0].Status.NodeInfo.Architecture)
-	if out, err := build.CombinedOutput(); err != nil {
-		s.t.Fatalf("build the writer: %v: %s", err, out)
-	}
-	program, err := os.ReadFile(file)
-	if err != nil {
-		s.t.Fatalf("read the writer: %v", err)
-	}
-	return string(program)
-}
-
-// next returns the writer's next line.
-func (w *Writer) next() string {
-	w.t.Helper()
-	line := make(chan string, 1)
-	go func() {
-		if w.out.Scan() {
-			line <- w.out.Text()
-		}
-		close(line)
-	}()
-	select {
-	case text, ok := <-line:
-		if !ok {
-			w.t.Fatalf("the writer ended: %v: %s", w.out.Err(), w.stderr)
-		}
-		return text
-	case <-time.After(writerWithin):
-		w.t.Fatalf("the writer says nothing for %s: %s", writerWithin, w.stderr)
-	case <-w.t.Context().Done():
-		w.t.Fatal("the test ended before the writer")
-	}
-	return ""
-}
-
-func (w *Writer) expect(want string) {
-	w.t.Helper()
-	if got := w.next(); got != want {
-		w.t.Fatalf("the writer says %q, want %q", got, want)
-	}
+	pod.Spec.NodeName = node
+	return &Writer{s.runPod(pod, "./e2e/writer", writerReady, append([]string{"--address", address + ":6379"}, args...)...)}
 }
 
 // Ranges are the slots that so many shards would own, as the writer takes them.
@@ -178,9 +64,7 @@ func Ranges(shards int) string {
 // Mark begins a window of this name in the report.
 func (w *Writer) Mark(name string) {
 	w.t.Helper()
-	if _, err := fmt.Fprintln(w.in, "mark "+name); err != nil {
-		w.t.Fatalf("tell the writer: %v: %s", err, w.stderr)
-	}
+	w.tell("mark " + name)
 	w.expect(fmt.Sprintf("{%q:%q}", "mark", name))
 }
 
@@ -188,18 +72,15 @@ func (w *Writer) Mark(name string) {
 // report.
 func (w *Writer) Stop() *report.Report {
 	w.t.Helper()
-	if _, err := fmt.Fprintln(w.in, "stop"); err != nil {
-		w.t.Fatalf("tell the writer: %v: %s", err, w.stderr)
-	}
-	text := w.next()
+	return w.StopAt("")
+}
+
+// StopAt is Stop that has the keys read back by a new client, which starts at another
+// address, as the one that the writer knows is gone.
+func (w *Writer) StopAt(address string) *report.Report {
+	w.t.Helper()
 	out := &report.Report{}
-	if err := json.Unmarshal([]byte(text), out); err != nil {
-		w.t.Fatalf("the writer's report is %.500q: %v", text, err)
-	}
-	_ = w.in.Close()
-	if err := <-w.done; err != nil {
-		w.t.Errorf("the writer: %v: %s", err, w.stderr)
-	}
+	w.stop(strings.TrimSpace("stop "+address), out)
 	if out.Acknowledged == 0 {
 		w.t.Error("the writer wrote nothing")
 	}

@@ -60,6 +60,7 @@ type TLS struct {
 	// namespace with tls.crt, tls.key and ca.crt.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="tls.secretRef must be the name of a Secret: lower-case letters, digits, '-' and '.'"
 	SecretRef string `json:"secretRef"`
 }
 

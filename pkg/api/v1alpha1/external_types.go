@@ -76,6 +76,7 @@ type GatewayReference struct {
 	// Name of the Gateway.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="gatewayRef.name must be the name of a Gateway: lower-case letters, digits, '-' and '.'"
 	Name string `json:"name"`
 	// Namespace of the Gateway; unset means the cluster's.
 	// +optional

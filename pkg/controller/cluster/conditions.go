@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 )
 
 // setConditions writes every condition of a cluster. A transition time changes
@@ -22,8 +23,7 @@ func setConditions(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome)
 	for _, c := range []metav1.Condition{
 		readyCondition(s, o), progressingCondition(o, out), degradedCondition(s, o), configCondition(o, out),
 	} {
-		c.ObservedGeneration = o.cluster.Generation
-		meta.SetStatusCondition(&s.Conditions, c)
+		reach.SetCondition(o.cluster, s, c)
 	}
 }
 
@@ -229,15 +229,6 @@ func (r *Reconciler) toldBefore(o *observation, now metav1.Condition) bool {
 	ago, told := r.moments.ago(key, what, o.now)
 	r.moments.mark(key, what, o.now)
 	return told && ago < oldNews
-}
-
-// shortened cuts a text to a number of bytes.
-func shortened(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const more = "…"
-	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }
 
 // noteworthy reports whether a change of a condition deserves an event: trouble

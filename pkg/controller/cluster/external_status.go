@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 )
 
 // setOutside writes endpoints and condition of external access. A cluster that has
@@ -26,9 +27,7 @@ func setOutside(s *v1alpha1.ValkeyClusterStatus, o *observation, out outcome) {
 	case len(o.outside.services) == 0:
 		s.ExternalEndpoints = nil
 	}
-	c := outsideCondition(o, out)
-	c.ObservedGeneration = o.cluster.Generation
-	meta.SetStatusCondition(&s.Conditions, c)
+	reach.SetCondition(o.cluster, s, outsideCondition(o, out))
 }
 
 // outsideCondition says whether clients outside reach the cluster as wished.
@@ -96,7 +95,7 @@ func (o *observation) withoutPort() []string {
 		}
 	}
 	if old > 0 {
-		out = append(out, fmt.Sprintf("%d nodes were made before external access was turned on and are being replaced", old))
+		out = append(out, fmt.Sprintf("nodes that were made before external access was turned on are being replaced, %d more", old))
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -186,11 +185,7 @@ func serverSays(err error) string {
 
 // set changes one setting and reads it back.
 func set(ctx context.Context, conn valkey.Node, key, value string) error {
-	plain := value
-	if unquoted, err := strconv.Unquote(value); err == nil && strings.HasPrefix(value, `"`) {
-		plain = unquoted // valkey.conf takes quotes off, CONFIG SET doesn't
-	}
-	if err := conn.ConfigSet(ctx, [2]string{key, plain}); err != nil {
+	if err := conn.ConfigSet(ctx, [2]string{key, settings.Plain(value)}); err != nil {
 		return err
 	}
 	got, err := conn.ConfigGet(ctx, key)

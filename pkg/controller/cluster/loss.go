@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
@@ -88,7 +89,7 @@ func withLosses(message string, losses []string) string {
 	}
 	for _, loss := range losses {
 		if len(told) < mostLosses {
-			told = append(told, shortened(loss, longestLoss))
+			told = append(told, reach.Cut(loss, longestLoss))
 		} else {
 			counted++
 		}

@@ -119,7 +119,7 @@ func restarted(o *observation, req request.Request) v1alpha1.RequestStatus {
 	if old == 0 {
 		return answer(req, request.Done, "every node was replaced")
 	}
-	return answer(req, request.Running, fmt.Sprintf("%d nodes are still to be replaced", old))
+	return answer(req, request.Running, fmt.Sprintf("nodes still to be replaced: %d", old))
 }
 
 // answers returns the answers to all requests: what is known already stays, unless

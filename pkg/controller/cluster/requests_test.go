@@ -83,7 +83,7 @@ func TestARestartIsDoneWhenNoNodeIsOlderThanIt(t *testing.T) {
 	for i := range o.nodes {
 		o.nodes[i].CreationTimestamp = metav1.NewTime(time.Unix(1000, 0))
 	}
-	if a := served(o, plan.Decision{}).answers["restart"]; a.State != request.Running || !strings.Contains(a.Message, "2 nodes") {
+	if a := served(o, plan.Decision{}).answers["restart"]; a.State != request.Running || !strings.Contains(a.Message, "replaced: 2") {
 		t.Errorf("before: %+v", a)
 	}
 	for i := range o.nodes {
@@ -177,7 +177,7 @@ func TestARestartThatIsYetToComeRollsNothing(t *testing.T) {
 		replaced  bool
 		messageOf string
 	}{
-		{-time.Second, request.Running, true, "2 nodes"},
+		{-time.Second, request.Running, true, "replaced: 2"},
 		{10 * time.Second, request.Running, false, "waiting for 1970-01-01T00:33:30Z"},
 		{time.Hour, request.Failed, false, "1970-01-01T01:33:20Z is yet to come"},
 	} {
@@ -200,7 +200,7 @@ func TestARequestThatIsTakenBackLeavesNoOpenAnswer(t *testing.T) {
 	o := healthy().ask("failover", "id2 0")
 	o.cluster.Status.Requests = []v1alpha1.RequestStatus{
 		{Verb: "failover", ID: "id1", State: request.Running, Message: "waiting: gossip"},
-		{Verb: "restart", ID: "id1", State: request.Running, Message: "2 nodes are still to be replaced"},
+		{Verb: "restart", ID: "id1", State: request.Running, Message: "nodes still to be replaced: 2"},
 		{Verb: "acknowledge", ID: "id1", State: request.Done},
 	}
 	got := statusOf(o, outcome{decision: plan.Decision{Complete: true}}).Requests

@@ -323,3 +323,22 @@ func TestAFailingMigrationIsToldWithTheServersMessageAndOnce(t *testing.T) {
 		t.Errorf("%d events of two messages, want 2", n)
 	}
 }
+
+// The API server takes 32768 bytes in a condition, and refuses the whole status with
+// more: the cluster would show nothing new any more.
+func TestATextOfAnyLengthFitsIntoTheStatus(t *testing.T) {
+	o := healthy()
+	o.cluster.Spec.TLS = &v1alpha1.TLS{SecretRef: "cert"}
+	o.tls.invalid = &problem{v1alpha1.ReasonTLSInvalid, strings.Repeat("ä", 20000)}
+	s := statusOf(o, outcome{})
+	found := false
+	for _, c := range s.Conditions {
+		found = found || strings.HasSuffix(c.Message, "ä…")
+		if len(c.Message) > 32768 {
+			t.Errorf("%s has %d bytes of text", c.Type, len(c.Message))
+		}
+	}
+	if !found {
+		t.Error("no condition has the long text")
+	}
+}

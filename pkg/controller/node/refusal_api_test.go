@@ -4,6 +4,7 @@ package node
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,23 @@ func TestAPodThatTheAPIServerRefusesIsReportedOnceAndTriedAgain(t *testing.T) {
 	}
 	w.wantCondition(node, "True Created")
 	w.wantEvents("Normal Created")
+}
+
+// The API server refuses an event with more text, and nobody would hear of the pod.
+func TestALongRefusalFitsIntoAnEvent(t *testing.T) {
+	w := newWorld(t)
+	node := w.node(func(n *v1alpha1.ValkeyNode) {
+		n.Spec.Placement = &v1alpha1.Placement{Tolerations: []corev1.Toleration{{Key: strings.Repeat("no taint ", 100), Operator: corev1.TolerationOpExists}}}
+	})
+	w.pass(node)
+	w.wantCondition(node, "False PodRejected", "tolerations[1].key")
+	events := w.events()
+	if len(events) != 1 {
+		t.Fatalf("events %q", events)
+	}
+	if text := strings.TrimPrefix(events[0], "Warning PodRejected "); len(text) > 1024 || len(text) < 1000 {
+		t.Errorf("an event of %d bytes, want what fits into 1024", len(text))
+	}
 }
 
 func TestAQuotaAndPodSecurityAreReportedInTheAPIServersWords(t *testing.T) {

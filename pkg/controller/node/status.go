@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
 )
 
 const (
@@ -89,7 +90,7 @@ func (r *Reconciler) recordRefusal(ctx context.Context, node *v1alpha1.ValkeyNod
 }
 
 func (r *Reconciler) event(node *v1alpha1.ValkeyNode, kind, reason, format string, args ...any) {
-	r.Recorder.Eventf(node, nil, kind, reason, "CreatePod", format, args...)
+	r.Recorder.Eventf(node, nil, kind, reason, "CreatePod", "%s", reach.Note(fmt.Sprintf(format, args...)))
 }
 
 // record patches address and condition where they differ, and reports whether it
@@ -98,6 +99,7 @@ func (r *Reconciler) event(node *v1alpha1.ValkeyNode, kind, reason, format strin
 // brings the node here again.
 func (r *Reconciler) record(ctx context.Context, node *v1alpha1.ValkeyNode, podIP string, condition metav1.Condition) (bool, error) {
 	before := node.DeepCopy()
+	condition.Message = reach.Message(condition.Message)
 	condition.LastTransitionTime = metav1.NewTime(r.now())
 	changed := meta.SetStatusCondition(&node.Status.Conditions, condition)
 	patch := client.MergeFrom(before)

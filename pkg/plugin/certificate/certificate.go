@@ -154,14 +154,14 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 // Validate checks arguments and flags.
 func (o *Options) Validate(args []string, fs *pflag.FlagSet) error {
 	if len(args) != 1 {
-		return exit.Usagef("certificate takes the name of one cluster, got %d: %q; the cluster need not exist yet", len(args), args)
+		return exit.Usagef("certificate takes the name of one cluster, got %s; the cluster need not exist yet", output.Arguments(args))
 	}
 	o.name = args[0]
 	formats := []string{output.JSON, output.YAML}
 	if o.apply {
 		formats = append(formats, output.Name)
 	}
-	errs := []error{output.CheckFormat(o.output, formats...)}
+	errs := []error{kube.CheckClusterName(o.name), output.CheckFormat(o.output, formats...)}
 	need := func(flag, needed string, given bool) {
 		if fs.Changed(flag) && !given {
 			errs = append(errs, fmt.Errorf("--%s needs --%s", flag, needed))

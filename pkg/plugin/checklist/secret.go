@@ -22,7 +22,7 @@ var secretFixes = map[string]string{
 	certs.CheckKey:           "put certificate and key that were issued together into tls.crt and tls.key",
 	certs.CheckNames:         "issue the certificate for both names; kubectl valkey certificate NAME writes the request",
 	certs.CheckCA:            "put the CA certificate in PEM into ca.crt",
-	certs.CheckUsages:        "issue the certificate for server auth and client auth",
+	certs.CheckUsages:        "issue the certificate for server auth and client auth, with key usage digital signature",
 	certs.CheckChain:         "put the root that signed the certificate into ca.crt, and any intermediates after the leaf into tls.crt",
 	certs.CheckDates:         "renew the certificate: write the new one into the same Secret",
 	certs.CheckExternalNames: "issue the certificate for the external hostnames too; kubectl valkey certificate NAME writes the request",

@@ -33,8 +33,8 @@ none, read as its first line. It is in no argument and no file. Without --valkey
 whoever connects is the user "default", which only is let in while the cluster binds
 no users.
 
-It needs the permission to create pods/exec. Exit codes: 0 done, 1 failed, 2 wrong
-usage, 130 interrupted.`
+It needs the permission to create pods/exec. Exit codes: 0 done, 1 failed, also when
+the server answers a command after "--" with an error, 2 wrong usage, 130 interrupted.`
 
 const example = `  # A prompt
   kubectl valkey cli demo
@@ -191,6 +191,9 @@ func (o *Options) argv(c *v1alpha1.ValkeyCluster) []string {
 	}
 	if o.user != "" {
 		argv = append(argv, "--user", o.user, "--askpass")
+	}
+	if len(o.args) > 0 {
+		argv = append(argv, "-e") // else an error that the server answers would end with exit code 0
 	}
 	return append(argv, o.args...)
 }

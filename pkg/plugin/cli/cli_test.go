@@ -68,7 +68,7 @@ func TestCommandLine(t *testing.T) {
 		argv    []string
 	}{
 		{"as it is", f, []string{"demo"}, primary[0].Primary, []string{"valkey-cli", "-c"}},
-		{"a command", f, []string{"demo", "--", "GET", "-a"}, primary[0].Primary, []string{"valkey-cli", "-c", "GET", "-a"}},
+		{"a command", f, []string{"demo", "--", "GET", "-a"}, primary[0].Primary, []string{"valkey-cli", "-c", "-e", "GET", "-a"}},
 		{"TLS", tls, []string{"demo"}, primary[0].Primary, []string{"sh", "-c", `read -r ca </etc/valkey/tls/current && exec valkey-cli -c --tls --cacert "/etc/valkey/tls/$ca" "$@"`, "valkey-cli"}},
 		{"a user", f, []string{"demo", "--valkey-user", "app"}, primary[0].Primary, []string{"valkey-cli", "-c", "--user", "app", "--askpass"}},
 		{"a shard", f, []string{"demo", "--shard", "1"}, primary[1].Primary, []string{"valkey-cli", "-c"}},

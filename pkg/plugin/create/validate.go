@@ -3,13 +3,13 @@ package create
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 )
 
 // Limits of the API, so that a wrong command line is refused before anything is
@@ -20,24 +20,9 @@ const (
 	maxPort     = 65535
 )
 
-var dnsLabel = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-
-// checkName applies the rule of the API and says what it is for.
-func checkName(name string) error {
-	switch {
-	case len(name) > v1alpha1.MaxClusterNameLength:
-		return fmt.Errorf("name %q has %d characters; at most %d are allowed, so that the names of pods and Services made from it are valid",
-			name, len(name), v1alpha1.MaxClusterNameLength)
-	case !dnsLabel.MatchString(name):
-		return fmt.Errorf("name %q is not allowed: use a lower-case letter, then lower-case letters, digits and '-', ending in a letter or digit, at most %d characters",
-			name, v1alpha1.MaxClusterNameLength)
-	}
-	return nil
-}
-
 // check finds everything that is wrong with the flags by themselves.
 func (w *wish) check(name string, fs *pflag.FlagSet) error {
-	errs := []error{checkName(name), w.checkShape(fs)}
+	errs := []error{kube.CheckClusterName(name), w.checkShape(fs)}
 	errs = append(errs, oneOf("zone-spread", w.placement.zoneSpread, string(v1alpha1.ZoneSpreadBestEffort), string(v1alpha1.ZoneSpreadRequired)))
 	if w.tlsSecret != "" && w.tlsSecret == name+"-operator-tls" {
 		errs = append(errs, fmt.Errorf("--%s must not be %s: that is the manager's own copy; name the Secret that you maintain", flagTLSSecret, w.tlsSecret))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
 )
 
@@ -126,7 +127,7 @@ func TestWrongFlagsAreRefusedWithWhatToDo(t *testing.T) {
 }
 
 func TestTheLongestNameIsAccepted(t *testing.T) {
-	if err := checkName(strings.Repeat("a", v1alpha1.MaxClusterNameLength)); err != nil {
+	if err := kube.CheckClusterName(strings.Repeat("a", v1alpha1.MaxClusterNameLength)); err != nil {
 		t.Error(err)
 	}
 }

@@ -119,7 +119,7 @@ func (o *Options) command() *cobra.Command {
 
 func (o *Options) validate(fs *pflag.FlagSet, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("endpoints takes the name of one cluster, got %d: %q; kubectl valkey status lists them", len(args), args)
+		return fmt.Errorf("endpoints takes the name of one cluster, got %s; kubectl valkey status lists them", output.Arguments(args))
 	}
 	o.name = args[0]
 	errs := []error{output.CheckFormat(o.output, output.Wide, output.JSON, output.YAML, formatEnv, formatURI)}

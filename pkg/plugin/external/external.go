@@ -46,7 +46,10 @@ the addresses inside, and only when every node does that the ports outside are
 closed. So no client is ever given a name that leads nowhere.
 
 Clients that connected before may hold the old names until they refresh what they
-know of the cluster: give them time between the steps.
+know of the cluster. After the first step the command lists those that are still
+connected since before it, by their addresses as the nodes see them: give them time,
+or restart them, before the ports are closed. To list them it runs cat in the pods,
+which needs create pods/exec; without that permission it says so and goes on.
 
 It can be interrupted at any time and run again: it goes on from where the cluster
 is. It stops when somebody else changes the cluster's spec meanwhile.
@@ -71,6 +74,8 @@ type Options struct {
 	yes  bool
 	// refresh is how often the cluster is looked at while it is waited for.
 	refresh time.Duration
+	// runner runs a command in a pod; nil: through the API server.
+	runner kube.Runner
 
 	wish        wish
 	serviceType string
@@ -185,6 +190,9 @@ func (o *Options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.runner == nil {
+		o.runner = o.Access.Run
+	}
 	if err := o.Served(s.Cluster); err != nil {
 		return err
 	}
@@ -198,27 +206,9 @@ func (o *Options) run(ctx context.Context) error {
 	if o.DryRun != operation.DryRunNone {
 		return o.tryAll(ctx, steps, s.Cluster)
 	}
-	generation := s.Cluster.Generation
-	changed := false
-	for i, step := range steps {
-		c, nodes, err := o.fresh(ctx, generation)
-		if err != nil {
-			return err
-		}
-		if step.pending(c) {
-			if err := o.ask(ctx, i, step); err != nil {
-				return err
-			}
-			if generation, err = o.take(ctx, step, generation); err != nil {
-				return err
-			}
-			changed = true
-		} else if step.done(c, nodes) == "" {
-			continue
-		}
-		if err := o.await(ctx, i, step, generation); err != nil {
-			return err
-		}
+	changed, err := o.walk(ctx, steps, s)
+	if err != nil {
+		return err
 	}
 	result := operation.Result{Namespace: o.Namespace, Name: o.Name, Operation: "external " + o.verb, State: operation.StateUnchanged, Message: "nothing was left to do"}
 	done := "has external access " + o.verb + "d already"

@@ -18,6 +18,8 @@ type step struct {
 	title, means string
 	// change makes the change in a spec; a spec that it leaves alone has it already.
 	change func(*v1alpha1.ValkeyClusterSpec)
+	// takesBack is whether clients may hold on to what it takes from them.
+	takesBack bool
 	// done returns what its effect still waits for; empty when it is there.
 	done func(*v1alpha1.ValkeyCluster, []v1alpha1.ValkeyNode) string
 }
@@ -100,7 +102,8 @@ func disableSteps() []step {
 					a.PreferredEndpointType = v1alpha1.EndpointIP
 				}
 			},
-			done: withdrawn,
+			takesBack: true,
+			done:      withdrawn,
 		},
 		{
 			title: "Close the ports outside",
@@ -113,6 +116,11 @@ func disableSteps() []step {
 			done: closed,
 		},
 	}
+}
+
+// named reports whether the nodes of a cluster may have had names outside.
+func named(c *v1alpha1.ValkeyCluster) bool {
+	return objects.ExternalEnabled(c) && c.Spec.ExternalAccess.Domain != ""
 }
 
 // seen returns what the manager still has to do before its status is about the spec.

@@ -14,10 +14,54 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/inspect"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/progress"
 )
+
+// walk does what is left to do of the steps, and reports whether it changed anything.
+func (o *Options) walk(ctx context.Context, steps []step, s *inspect.Snapshot) (changed bool, err error) {
+	generation := s.Cluster.Generation
+	for i, step := range steps {
+		c, nodes, err := o.fresh(ctx, generation)
+		if err != nil {
+			return changed, err
+		}
+		var before *connections
+		switch {
+		case step.pending(c):
+			if err := o.ask(ctx, i, step); err != nil {
+				return changed, err
+			}
+			if step.takesBack {
+				found, err := o.connected(ctx)
+				if err != nil {
+					return changed, err
+				}
+				before = &found
+			}
+			if generation, err = o.take(ctx, step, generation); err != nil {
+				return changed, err
+			}
+			changed = true
+		case step.done(c, nodes) != "":
+		case step.takesBack && i+1 < len(steps) && steps[i+1].pending(c) && named(c):
+			// It was interrupted between the steps.
+		default:
+			continue
+		}
+		if err := o.await(ctx, i, step, generation); err != nil {
+			return changed, err
+		}
+		if step.takesBack {
+			if err := o.tellHolders(ctx, before); err != nil {
+				return changed, err
+			}
+		}
+	}
+	return changed, nil
+}
 
 // fresh reads the cluster and its nodes. It fails when somebody else has changed the
 // spec: what was shown and confirmed is then no longer what would be done.

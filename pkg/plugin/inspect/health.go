@@ -86,11 +86,12 @@ func ManagerHint(c *v1alpha1.ValkeyCluster, now time.Time) string {
 		managerSilence, c.Generation, kube.ManagerDeployment, kube.ManagerNamespace)
 }
 
-// changed is when the spec was written last, as far as the object tells.
+// changed is when the spec was written last, as far as the object tells. kubectl scale
+// writes it by a subresource; the manager writes the status.
 func changed(c *v1alpha1.ValkeyCluster) time.Time {
 	last := c.CreationTimestamp.Time
 	for _, f := range c.ManagedFields {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {
+		if f.Subresource != "status" && f.Time != nil && f.Time.After(last) {
 			last = f.Time.Time
 		}
 	}

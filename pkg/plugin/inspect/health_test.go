@@ -43,6 +43,13 @@ func TestHealth(t *testing.T) {
 			},
 		},
 		{
+			name: "kubectl scale has changed it just now", reason: "NotSeenYet", message: "the manager has not looked at generation 2 yet",
+			change: func(f *plugintest.Fixture) {
+				f.Cluster.Generation = 2
+				f.Cluster.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Subresource: "scale", Time: &metav1.Time{Time: plugintest.Now.Add(-3 * time.Second)}}}
+			},
+		},
+		{
 			name: "a change that nobody sees for long means that no manager runs", reason: "ManagerSilent",
 			message: "no manager seems to be at work: for over 30s none has looked at generation 2; check with: kubectl get deployment valkey-operator -n valkey-operator",
 			change: func(f *plugintest.Fixture) {

@@ -140,13 +140,16 @@ func (o *Options) command() *cobra.Command {
 func (o *Options) Validate(args []string, fs *pflag.FlagSet) error {
 	switch {
 	case len(args) > 1:
-		return exit.Usagef("networkpolicy takes the name of one cluster, got %d: %q", len(args), args)
+		return exit.Usagef("networkpolicy takes the name of one cluster, got %s", output.Arguments(args))
 	case len(args) == 1:
 		o.name = args[0]
 	case !o.want.manager:
 		return exit.Usagef("name a cluster, or give --manager for the manager's policy alone; kubectl valkey status lists clusters")
 	}
 	errs := []error{output.CheckFormat(o.output, output.JSON, output.YAML, output.Name), o.want.parse(fs, o.name != "")}
+	if o.name != "" {
+		errs = append(errs, kube.CheckClusterName(o.name))
+	}
 	modes := 0
 	for _, on := range []bool{o.apply, o.diff, o.test} {
 		if on {

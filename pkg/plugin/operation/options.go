@@ -93,7 +93,7 @@ func (o *Options) AddWaitFlags(fs *pflag.FlagSet, wait bool, timeout time.Durati
 
 func (o *Options) validate(cmd *cobra.Command, args []string, more func(*pflag.FlagSet) error) error {
 	if len(args) != 1 {
-		return exit.Usagef("%s takes the name of one cluster, got %d: %q; kubectl valkey status lists them", cmd.Name(), len(args), args)
+		return exit.Usagef("%s takes the name of one cluster, got %s; kubectl valkey status lists them", cmd.Name(), output.Arguments(args))
 	}
 	o.Name = args[0]
 	fs := cmd.Flags()

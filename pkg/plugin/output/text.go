@@ -57,3 +57,11 @@ func Shape(shards, replicas int32) string {
 	}
 	return Plural(int(shards), "shard") + " " + with
 }
+
+// Arguments says which arguments were given, for messages about their number.
+func Arguments(args []string) string {
+	if len(args) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %q", len(args), args)
+}

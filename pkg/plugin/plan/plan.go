@@ -126,7 +126,7 @@ func (o *Options) command() *cobra.Command {
 // Validate checks arguments and flags.
 func (o *Options) Validate(args []string, fs *pflag.FlagSet) error {
 	if len(args) != 1 {
-		return exit.Usagef("plan takes the name of one cluster, got %d: %q; kubectl valkey status lists them", len(args), args)
+		return exit.Usagef("plan takes the name of one cluster, got %s; kubectl valkey status lists them", output.Arguments(args))
 	}
 	o.name = args[0]
 	c := &o.change

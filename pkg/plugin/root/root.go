@@ -143,6 +143,22 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return exit.Usagef("unknown command %q; see kubectl valkey --help", name)
 }
 
+// noEmptyName refuses what a script passes whose variable is not set: a command
+// would take it for no name, and mean all clusters. What follows -- is not for us, and
+// shells complete what is still empty.
+func noEmptyName(cmd *cobra.Command, args []string) error {
+	if cmd.Name() == cobra.ShellCompRequestCmd {
+		return nil
+	}
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		args = args[:n]
+	}
+	if slices.Contains(args, "") {
+		return exit.Usagef("an argument is empty: is a variable not set? See %s --help", cmd.CommandPath())
+	}
+	return nil
+}
+
 // addVerbosity adds kubectl's -v. Without it the libraries stay silent: an error
 // is told once, by the command.
 func addVerbosity(root *cobra.Command, errOut io.Writer) {
@@ -151,10 +167,11 @@ func addVerbosity(root *cobra.Command, errOut io.Writer) {
 	root.PersistentFlags().AddGoFlag(fs.Lookup("v"))
 	ctrllog.SetLogger(klog.NewKlogr())
 	klog.LogToStderr(false)
-	root.PersistentPreRun = func(*cobra.Command, []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		klog.SetOutput(io.Discard)
 		if klog.V(1).Enabled() {
 			klog.SetOutput(errOut)
 		}
+		return noEmptyName(cmd, args)
 	}
 }

@@ -95,7 +95,7 @@ var brokenSetups = []broken{
 			s.secret.Data[certs.CertificateKey] = slices.Concat(s.ca.pem(), s.secret.Data[certs.CertificateKey])
 		},
 		check: "secret-leaf-first", places: 1, reason: "must begin with the leaf", fix: "beginning of tls.crt",
-		also: []string{"secret-names", checkServed},
+		also: []string{"secret-names", "secret-usages", checkServed},
 	},
 	{
 		name: "tls.key is another key",

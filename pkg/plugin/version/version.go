@@ -32,14 +32,18 @@ type Options struct {
 	build     version.Info
 	client    client.Reader
 	discovery discovery.DiscoveryInterface
+	// unreachable is why no server can be asked.
+	unreachable error
 }
 
 // NewCommand returns the command.
 func NewCommand(access *kube.Access, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &Options{access: access, streams: streams, build: version.Get()}
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Show the versions of the plugin, the manager and the API",
+		Use: "version",
+
+		DisableFlagsInUseLine: true,
+		Short:                 "Show the versions of the plugin, the manager and the API",
 		Long: `Show the version of this plugin, and of what it talks to: the manager's image,
 the versions of the API that are installed, and Kubernetes.
 
@@ -86,15 +90,9 @@ func (o *Options) Complete() error {
 	if o.clientOnly {
 		return nil
 	}
-	c, err := o.access.Client(o.streams.ErrOut, false)
-	if err != nil {
-		return err
+	if o.client, o.unreachable = o.access.Client(o.streams.ErrOut, false); o.unreachable == nil {
+		o.discovery, o.unreachable = o.access.Discovery()
 	}
-	d, err := o.access.Discovery()
-	if err != nil {
-		return err
-	}
-	o.client, o.discovery = c, d
 	return nil
 }
 
@@ -150,6 +148,9 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 func (o *Options) server(ctx context.Context) (*Server, error) {
+	if o.unreachable != nil {
+		return nil, o.unreachable
+	}
 	info, err := o.discovery.ServerVersion()
 	if err != nil {
 		return nil, kube.Explain(err, kube.Request{Verb: "get", Resource: "version"})

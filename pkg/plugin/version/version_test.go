@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -20,6 +23,7 @@ import (
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/exit"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/kube"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/plugintest"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/version"
 )
@@ -95,6 +99,18 @@ func TestAnUnreachableServerDoesNotHideThePluginsOwnVersion(t *testing.T) {
 	o := &Options{streams: streams, client: plugintest.Client(), discovery: discovery.NewDiscoveryClientForConfigOrDie(&rest.Config{Host: "http://127.0.0.1:1"})}
 	code := exit.Report(errOut, o.Run(t.Context()))
 	if code != exit.Failed || !strings.HasPrefix(out.String(), "Plugin:") || !strings.HasPrefix(errOut.String(), "error: can't reach the API server http://127.0.0.1:1:") {
+		t.Errorf("exit %d with %q and %q", code, out, errOut)
+	}
+}
+
+func TestWithoutAKubeconfigThePluginsOwnVersionIsShown(t *testing.T) {
+	plugintest.Kubeconfig(t)
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	build := func(access *kube.Access, _ *output.Flags, streams genericiooptions.IOStreams) *cobra.Command {
+		return NewCommand(access, streams)
+	}
+	out, errOut, code := plugintest.Run(t, build, false)
+	if code != exit.Failed || !strings.HasPrefix(out, "Plugin:") || !strings.Contains(errOut, "no cluster is configured") {
 		t.Errorf("exit %d with %q and %q", code, out, errOut)
 	}
 }
