@@ -101,7 +101,7 @@ demo: build image ## Start a local Kubernetes, install the manager, create a clu
 	@go run ./e2e/demo --image-archive dist/manager-image.tar --image '$(IMAGE)'
 
 .PHONY: down
-down: ## Stop the local Kubernetes and remove all that it left
+down: ## Stop the local Kubernetes and remove it; its logs and the cache of built parts stay
 	@$(CLUSTER) down
 
 ##@ Test

@@ -114,7 +114,7 @@ func (d *demo) next(took time.Duration) {
   kubectl delete valkeycluster %[3]s
 `, d.target.kubeconfig, path, clusterName, d.primary)
 	if d.target.local {
-		fmt.Fprint(d.shell.out, "\n  make down                              # stop this Kubernetes and remove what it left\n")
+		fmt.Fprint(d.shell.out, "\n  make down                              # stop this Kubernetes and remove it\n\n  Its logs (/var/log/kubectl-valkey) and the cache of built parts stay.\n")
 	} else {
 		fmt.Fprint(d.shell.out, "\n  kubectl delete -f deploy/install.yaml  # remove the manager, the kinds and every cluster\n")
 	}
