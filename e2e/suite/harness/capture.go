@@ -133,7 +133,7 @@ func describe(datagram []byte) (string, error) {
 // Others returns what was seen since the capture began, but connections to these
 // addresses: host:port of other connections, and "name …" for each name that was
 // asked for. It fails the test when the capture missed a packet or saw no connection to
-// them at all.
+// any of them.
 func (c *Capture) Others(addresses ...string) []string {
 	c.o.s.t.Helper()
 	stats, err := c.conn.Stats()
@@ -146,11 +146,13 @@ func (c *Capture) Others(addresses ...string) []string {
 		c.o.s.t.Fatalf("the capture failed: %v", c.err)
 	}
 	others := maps.Clone(c.seen)
-	for _, a := range addresses {
-		if others[a] == 0 {
-			c.o.s.t.Errorf("the capture saw no connection to %s", a)
-		}
+	seen := 0
+	for _, a := range addresses { // not each of them: nobody need ask a replica anything
+		seen += others[a]
 		delete(others, a)
+	}
+	if seen == 0 {
+		c.o.s.t.Errorf("the capture saw no connection to any of %v", addresses)
 	}
 	return slices.Sorted(maps.Keys(others))
 }
