@@ -67,7 +67,7 @@ var started struct {
 }
 
 // parallelTests is how many tests run at once: most of their time they wait.
-const parallelTests = "8"
+const parallelTests = "6"
 
 // Main runs the tests of a package, takes away what they left, and exits with
 // their result. Record leaves a note for e2e/verdict.
