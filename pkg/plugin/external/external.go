@@ -76,6 +76,8 @@ type Options struct {
 	refresh time.Duration
 	// runner runs a command in a pod; nil: through the API server.
 	runner kube.Runner
+	// resolve looks a name up; nil: as programs of this machine do.
+	resolve func(ctx context.Context, host string) error
 
 	wish        wish
 	serviceType string

@@ -20,6 +20,8 @@ type step struct {
 	change func(*v1alpha1.ValkeyClusterSpec)
 	// takesBack is whether clients may hold on to what it takes from them.
 	takesBack bool
+	// leads is whether clients are led to the names outside from then on.
+	leads bool
 	// done returns what its effect still waits for; empty when it is there.
 	done func(*v1alpha1.ValkeyCluster, []v1alpha1.ValkeyNode) string
 }
@@ -67,7 +69,8 @@ func enableSteps(w wish, current *v1alpha1.ExternalAccess) []step {
 				s.ExternalAccess.PreferredEndpointType = v1alpha1.EndpointHostname
 			}
 		},
-		done: announced,
+		leads: true,
+		done:  announced,
 	})
 }
 

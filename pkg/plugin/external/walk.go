@@ -31,6 +31,11 @@ func (o *Options) walk(ctx context.Context, steps []step, s *inspect.Snapshot) (
 		var before *connections
 		switch {
 		case step.pending(c):
+			if step.leads {
+				if err := o.tellUnresolved(ctx, c); err != nil {
+					return changed, err
+				}
+			}
 			if err := o.ask(ctx, i, step); err != nil {
 				return changed, err
 			}
