@@ -20,6 +20,7 @@ import (
 // else runs meanwhile.
 func TestSteadyStateWritesNothing(t *testing.T) {
 	e := harness.Start(t)
+	e.WaitAlone(t)
 	s := e.Space(t, 1+6+6+2)
 	begin := time.Now()
 	for _, name := range []string{"nowhere-1", "nowhere-2"} {

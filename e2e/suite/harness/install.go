@@ -216,7 +216,12 @@ func (e *Env) deleteNamespaces(ctx context.Context) error {
 			return fmt.Errorf("delete namespace %s: %w", list.Items[i].Name, err)
 		}
 	}
+	return e.waitNamespacesGone(ctx)
+}
+
+func (e *Env) waitNamespacesGone(ctx context.Context) error {
 	return until(ctx, 3*time.Minute, func() error {
+		var list corev1.NamespaceList
 		if err := e.Client.List(ctx, &list, client.MatchingLabels(ours())); err != nil {
 			return err
 		}

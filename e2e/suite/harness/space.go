@@ -70,6 +70,15 @@ func (s *Space) end() {
 	}
 }
 
+// WaitAlone waits until the namespaces of tests that have ended are gone: the manager
+// may still write in them.
+func (e *Env) WaitAlone(t testing.TB) {
+	t.Helper()
+	if err := e.waitNamespacesGone(t.Context()); err != nil {
+		t.Fatalf("wait for the end of other tests: %v", err)
+	}
+}
+
 // Key names an object of this namespace.
 func (s *Space) Key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.Name, Name: name}

@@ -235,10 +235,13 @@ func (r *Reconciler) noteDeaths(o *observation) {
 		switch {
 		case n.Lifecycle == v1alpha1.LifecycleJoining && n.Dead():
 			r.holds.died(key, n.Position, n.Name, o.now)
-			wait := r.holds.remaining(key, n.Position, o.now)
+			wait, why := r.holds.remaining(key, n.Position, o.now), n.Detail
+			if why == "" {
+				why = "its pod is gone"
+			}
 			o.holds[n.Position] = plan.Hold{
 				Remaining: wait,
-				Reason:    fmt.Sprintf("node %s died before it joined (%s); another is made at %s", n.Name, n.Detail, o.now.Add(wait).UTC().Format("15:04:05 MST")),
+				Reason:    fmt.Sprintf("node %s died before it joined (%s); another is made at %s", n.Name, why, o.now.Add(wait).UTC().Format("15:04:05 MST")),
 			}
 		case n.Lifecycle == v1alpha1.LifecycleActive && !n.Dead() && n.Outdated == "":
 			// One that is being replaced does not make up for successors that die.
