@@ -59,6 +59,8 @@ type Node struct {
 	// Silent is how long the manager has had no answer from the node; 0 while it
 	// answers.
 	Silent time.Duration
+	// Misread is for how long IsMisread has been true.
+	Misread time.Duration
 	// HostGone is true once nothing of the node can run any more, although nobody
 	// saw its container end: its pod is gone and its Kubernetes node too, or that
 	// node is at work again and reports no such pod.
@@ -230,6 +232,7 @@ func Next(s State) Decision {
 		dropHollow,
 		dropMisplaced,
 		dropStrays,
+		dropMisread,
 		forgetDead,
 		createNodes,
 		setConfigEpochs,

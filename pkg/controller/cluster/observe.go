@@ -40,6 +40,7 @@ type observation struct {
 	silent   map[string]time.Duration
 	gone     map[string]time.Duration
 	leaving  map[string]time.Duration
+	misread  map[string]time.Duration
 	outdated map[string]string
 	// blinked are nodes in place that did not answer for the first time.
 	blinked []string
@@ -192,6 +193,7 @@ func (o *observation) recordedID(name string) string {
 func (r *Reconciler) remember(o *observation) {
 	key := client.ObjectKeyFromObject(o.cluster)
 	o.silent, o.gone, o.leaving = map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
+	o.misread = map[string]time.Duration{}
 	o.outdated, o.failovers = map[string]string{}, map[int32]time.Duration{}
 	for i := range o.nodes {
 		n := &o.nodes[i]
@@ -202,6 +204,7 @@ func (r *Reconciler) remember(o *observation) {
 			o.blinked = append(o.blinked, n.Name)
 		}
 		o.gone[n.Name] = r.moments.since(key, "gone "+n.Name, o.pods[n.Name] == nil, o.now)
+		o.misread[n.Name] = r.moments.since(key, "misread "+n.Name, plan.IsMisread(o.view, n.Name), o.now)
 		o.leaving[n.Name] = r.moments.since(key, "leaving "+n.Name, isLeaving(o.pods[n.Name]), o.now)
 		o.outdated[n.Name] = r.change(o, n).Replace
 		if o.outdated[n.Name] == "" && o.olderThanRestart(n) {
@@ -274,7 +277,7 @@ func (o *observation) planNodes() []plan.Node {
 		}
 		node.External = o.external(n, pod)
 		name := o.hostName(n)
-		node.Silent, node.Outdated = o.silent[n.Name], o.outdated[n.Name]
+		node.Silent, node.Misread, node.Outdated = o.silent[n.Name], o.misread[n.Name], o.outdated[n.Name]
 		node.Zone, node.HostGone = o.hosts[name].zone, o.hosts[name].hostGone(name, o.gone[n.Name], o.now)
 		if pod != nil {
 			node.TerminatingFor = terminatingFor(pod, o.leaving[n.Name], o.now)
