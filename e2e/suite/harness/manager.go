@@ -219,8 +219,9 @@ func containerProcess(pod corev1.Pod) (int, error) {
 		if err != nil || !strings.Contains(string(group), "pod"+string(pod.UID)) {
 			continue // a process that has just ended, or another one's
 		}
+		// Beside it there are the pause process and, for a moment, what an exec runs.
 		name, err := os.ReadFile(filepath.Join(filepath.Dir(file), "comm"))
-		if err == nil && strings.TrimSpace(string(name)) != "pause" {
+		if program := strings.TrimSpace(string(name)); err == nil && (program == "valkey-server" || program == "manager") {
 			return strconv.Atoi(strings.Split(file, "/")[2])
 		}
 	}
