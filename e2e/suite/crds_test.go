@@ -37,16 +37,7 @@ func TestAManagerWithOlderCRDsLooksAfterItsClusters(t *testing.T) {
 	forget(t, s, "valkeyclusters", "readyShards")
 	forget(t, s, "valkeynodes", "host")
 	before, pods := podUIDs(s), s.Births(&corev1.PodList{})
-	leader, err := e.WaitForManager(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.KillManager(t.Context(), leader); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.WaitForManager(t.Context(), leader.Name); err != nil {
-		t.Fatal(err)
-	}
+	e.ReplaceManager(t)
 	pass(t, s, 10*time.Second)
 	wantFewWrites(t, s, 30*time.Second)
 	if err := pods.Want(0); err != nil {

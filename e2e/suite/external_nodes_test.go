@@ -69,16 +69,7 @@ func TestAnotherManagerReplacesNoNode(t *testing.T) {
 		}
 	}
 	births := s.Births(&v1alpha1.ValkeyNodeList{})
-	leader, err := s.WaitForManager(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.KillManager(t.Context(), leader); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.WaitForManager(t.Context(), leader.Name); err != nil {
-		t.Fatal(err)
-	}
+	s.ReplaceManager(t)
 	for _, name := range []string{"inside", "outside"} {
 		// An edit that replaces nothing shows that the new manager is at work.
 		s.Edit(name, func(spec *v1alpha1.ValkeyClusterSpec) { spec.PodAnnotations = map[string]string{"edited": "yes"} })

@@ -72,17 +72,7 @@ func TestPodsThatNobodyCanEndAreReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var servers []harness.Server
-	s.Eventually("others have taken their place", harness.ActiveWithin, func() error {
-		if err := harness.Settled(s.Get("c")); err != nil {
-			return err
-		}
-		var err error
-		if servers, err = s.Servers("c"); err != nil {
-			return err
-		}
-		return harness.Formed(servers, 3, 1)
-	})
+	servers := waitWhole(s, "others have taken their place", harness.ActiveWithin)
 	t.Logf("replaced %s after the deletion", time.Since(begin).Round(100*time.Millisecond))
 	for _, server := range servers {
 		if server.Pod.Spec.NodeName == host || lost[server.Pod.Name] {

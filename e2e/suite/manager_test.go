@@ -95,18 +95,9 @@ func TestForeignSecretsCostTheManagerNoMemory(t *testing.T) {
 // restarted returns how much memory a manager has that has just started.
 func restarted(t *testing.T, e *harness.Env) (now, most int64) {
 	t.Helper()
-	leader, err := e.WaitForManager(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.KillManager(t.Context(), leader); err != nil {
-		t.Fatal(err)
-	}
-	if leader, err = e.WaitForManager(t.Context(), leader.Name); err != nil {
-		t.Fatal(err)
-	}
+	leader := e.ReplaceManager(t)
 	now = steadyMemory(t, e)
-	_, most, err = e.ManagerMemory(leader)
+	_, most, err := e.ManagerMemory(leader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,16 +168,7 @@ func TestManagerWorksUnderItsPolicy(t *testing.T) {
 		}
 	})
 	// Its connections to the API server begin anew under the policy.
-	leader, err := e.WaitForManager(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.KillManager(t.Context(), leader); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.WaitForManager(t.Context(), leader.Name); err != nil {
-		t.Fatal(err)
-	}
+	e.ReplaceManager(t)
 	tls := a.Cluster("c", 2, 1)
 	a.Create(a.TLSSecret("cert", harness.NewAuthority(t), a.Names("c")...))
 	tls.Spec.TLS = &v1alpha1.TLS{SecretRef: "cert"}

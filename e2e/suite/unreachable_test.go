@@ -106,17 +106,7 @@ func TestEveryPodIsLostAtOnce(t *testing.T) {
 	if err := s.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(s.Name), client.MatchingLabels{v1alpha1.LabelInstance: "c"}, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatalf("delete every pod: %v", err)
 	}
-	var servers []harness.Server
-	s.Eventually("there is a whole cluster of new servers", 180*time.Second, func() error {
-		if err := harness.Settled(s.Get("c")); err != nil {
-			return err
-		}
-		var err error
-		if servers, err = s.Servers("c"); err != nil {
-			return err
-		}
-		return harness.Formed(servers, 3, 1)
-	})
+	servers := waitWhole(s, "there is a whole cluster of new servers", 180*time.Second)
 	t.Logf("a whole cluster after %s", time.Since(begin).Round(100*time.Millisecond))
 	for _, server := range servers {
 		if before[server.ID] {
@@ -128,4 +118,21 @@ func TestEveryPodIsLostAtOnce(t *testing.T) {
 	if len(events) != 1 || events[0].Type != corev1.EventTypeWarning {
 		t.Errorf("the loss is told in %d events, want one: %q", len(events), messages(events))
 	}
+}
+
+// waitWhole waits until cluster c is settled and its servers are 3 shards with a
+// replica each, all in one limit, and returns them.
+func waitWhole(s *harness.Space, what string, within time.Duration) []harness.Server {
+	var servers []harness.Server
+	s.Eventually(what, within, func() error {
+		if err := harness.Settled(s.Get("c")); err != nil {
+			return err
+		}
+		var err error
+		if servers, err = s.Servers("c"); err != nil {
+			return err
+		}
+		return harness.Formed(servers, 3, 1)
+	})
+	return servers
 }

@@ -238,14 +238,14 @@ func (m *model) best(primaryID string, connected bool) (Node, bool) {
 	if len(candidates) == 0 {
 		return Node{}, false
 	}
-	return slices.MaxFunc(candidates, func(a, b Node) int {
-		if connected && (a.Outdated == "") != (b.Outdated == "") {
-			if a.Outdated == "" {
-				return 1
-			}
-			return -1
+	stays := func(n Node) int {
+		if connected && n.Outdated == "" {
+			return 1
 		}
-		return cmp.Or(cmp.Compare(m.view(a).Replication.Offset, m.view(b).Replication.Offset), cmp.Compare(b.Name, a.Name))
+		return 0
+	}
+	return slices.MaxFunc(candidates, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(stays(a), stays(b)), cmp.Compare(m.view(a).Replication.Offset, m.view(b).Replication.Offset), cmp.Compare(b.Name, a.Name))
 	}), true
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -122,6 +123,24 @@ func (e *Env) KillManager(ctx context.Context, pod corev1.Pod) error {
 		return fmt.Errorf("remove the lease of the killed manager: %w", err)
 	}
 	return nil
+}
+
+// ReplaceManager kills the manager that leads and returns the pod of its successor
+// once that leads.
+func (e *Env) ReplaceManager(t testing.TB) corev1.Pod {
+	t.Helper()
+	leader, err := e.WaitForManager(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.KillManager(t.Context(), leader); err != nil {
+		t.Fatal(err)
+	}
+	next, err := e.WaitForManager(t.Context(), leader.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
 }
 
 // ScaleManager sets how many managers run. With none it returns when the last has

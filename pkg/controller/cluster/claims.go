@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 )
 
 // claims says of nodes that join which node of another cluster had their address, if
 // that one is not gone: its servers may try it still. It is read from the cache, since
-// most have been there for long.
+// most have been there for long, and not copied, since it is only read.
 func (r *Reconciler) claims(ctx context.Context, o *observation) (map[string]string, error) {
 	joining := map[string]string{}
 	for i := range o.nodes {
@@ -22,7 +24,7 @@ func (r *Reconciler) claims(ctx context.Context, o *observation) (map[string]str
 		return nil, nil
 	}
 	var all v1alpha1.ValkeyNodeList
-	if err := r.Client.List(ctx, &all); err != nil {
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("look for former addresses of other clusters' nodes: %w", err)
 	}
 	return claimed(joining, all.Items, o.cluster), nil

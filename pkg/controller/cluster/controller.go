@@ -123,8 +123,10 @@ const (
 // that is known for sure waits for this, nor does a primary that was told to stop:
 // it has to be handed over at once.
 func (r *Reconciler) secondLook(key types.NamespacedName, o *observation) bool {
-	leaving := slices.ContainsFunc(o.planNodes(), func(n plan.Node) bool { return n.Terminating && n.TerminatingFor < time.Second })
-	if len(o.blinked) == 0 || leaving {
+	if len(o.blinked) == 0 {
+		return false
+	}
+	if slices.ContainsFunc(o.planNodes(), func(n plan.Node) bool { return n.Terminating && n.TerminatingFor < time.Second }) {
 		return false
 	}
 	if ago, ok := r.moments.ago(key, "blink", o.now); ok && ago < patience {

@@ -192,8 +192,8 @@ func (o *observation) recordedID(name string) string {
 // remember adds to the observation what only the manager's memory tells.
 func (r *Reconciler) remember(o *observation) {
 	key := client.ObjectKeyFromObject(o.cluster)
-	o.silent, o.gone, o.leaving = map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
-	o.misread = map[string]time.Duration{}
+	o.silent, o.gone = map[string]time.Duration{}, map[string]time.Duration{}
+	o.leaving, o.misread = map[string]time.Duration{}, map[string]time.Duration{}
 	o.outdated, o.failovers = map[string]string{}, map[int32]time.Duration{}
 	for i := range o.nodes {
 		n := &o.nodes[i]
@@ -283,7 +283,7 @@ func (o *observation) planNodes() []plan.Node {
 			node.TerminatingFor = terminatingFor(pod, o.leaving[n.Name], o.now)
 			node.PodIP = pod.Status.PodIP
 			node.InSync = gateIs(pod, corev1.ConditionTrue)
-			node.Terminating = node.Terminating || !pod.DeletionTimestamp.IsZero()
+			node.Terminating = node.Terminating || isLeaving(pod)
 		}
 		out = append(out, node)
 	}

@@ -99,7 +99,7 @@ func isLeaving(pod *corev1.Pod) bool { return pod != nil && !pod.DeletionTimesta
 // fraction of a second, so that it may have come a second later; seen is how long
 // ago the manager learned of it.
 func terminatingFor(pod *corev1.Pod, seen time.Duration, now time.Time) time.Duration {
-	if pod.DeletionTimestamp.IsZero() {
+	if !isLeaving(pod) {
 		return 0
 	}
 	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second

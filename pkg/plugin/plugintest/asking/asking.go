@@ -18,10 +18,8 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/request"
 )
 
-// ID is that of every request: the random numbers of these tests are always the same.
-const ID = "61626364"
-
-// Build makes a command that talks to a client and whose clock stands still.
+// Build makes a command that talks to a client, whose clock stands still and whose
+// requests all have the ID 61626364.
 func Build(c client.WithWatch, command func(operation.Options) *cobra.Command) plugintest.Build {
 	return func(access *kube.Access, flags *output.Flags, streams genericiooptions.IOStreams) *cobra.Command {
 		o := operation.New(access, flags, streams, clocktesting.NewFakeClock(plugintest.Now))
