@@ -184,9 +184,19 @@ func (w *writer) write(ctx context.Context, client valkey.Client, key string) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	sent := time.Now()
-	command := client.B().Set().Key(key).Value(w.value(key, 0)).Build()
+	command := client.B().Set().Key(key).Value(w.value(key, 0)).Build().Pin()
 	slot := int(command.Slot())
 	err := client.Do(ctx, command).Error()
+	// A server that joins is listed by the others about a tenth of a second before it
+	// knows all slots itself, and a client may have asked just that one. valkey-go then
+	// says that nobody has the slot, without a try; the gap still counts.
+	for errors.Is(err, valkey.ErrNoSlot) && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+		err = client.Do(ctx, command).Error()
+	}
 	w.log.wrote(key, slot, sent, time.Now(), err)
 }
 
