@@ -41,7 +41,11 @@ function connect(address) {
       tls: options.ca ? { ca: fs.readFileSync(options.ca) } : undefined,
     },
   });
-  cluster.on('error', (err) => console.error(`client: ${err.message}`));
+  cluster.on('error', (err) => {
+    const cause = err.lastNodeError ?? err;
+    console.error(`client: ${err.message}: ${cause.message}`);
+    if (cause.code === 'ERR_TLS_CERT_ALTNAME_INVALID') process.exit(1); // no retry makes it right
+  });
   return cluster;
 }
 

@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -91,8 +92,11 @@ func TestClientsOutsideUseEverySlotThroughNodePorts(t *testing.T) {
 			c = waitOutside(s, "clients are directed to the outside names")
 			wantNodePorts(t, s, c)
 
-			o := s.Outside(ca, outsideNames(4)...)
+			o := s.Outside(ca, append(outsideNames(4), strangeName)...)
 			capture := newCapture(t, s, o)
+			if encryption {
+				wantVerifiedNames(t, o, c)
+			}
 			clients := startClients(t, s, o, c)
 			clients.during("failover", func() {
 				if r := s.Valkey("failover", "c", "--shard", "0"); r.Code != 0 {
@@ -116,6 +120,25 @@ func TestClientsOutsideUseEverySlotThroughNodePorts(t *testing.T) {
 			capture.want(t, c)
 			wantInside(t, s.WaitFormed("c", 4, 1, inside...), s)
 		})
+	}
+}
+
+// strangeName leads to the machine with the ports, but is in no certificate.
+const strangeName = "cache.elsewhere.example"
+
+// wantVerifiedNames checks that clients take no server for another: at a name that leads
+// to a right port, but is not in its certificate, they send nothing.
+func wantVerifiedNames(t *testing.T, o *harness.Outside, c *v1alpha1.ValkeyCluster) {
+	t.Helper()
+	address := net.JoinHostPort(strangeName, strconv.Itoa(int(c.Status.ExternalEndpoints[0].Ports[0])))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for client, err := range o.WriteOnce(ctx, address) {
+		if err == nil {
+			t.Errorf("%s writes to %s, which is in no certificate", client, address)
+		} else if wrong := harness.Contains(err.Error(), strangeName, "certificate"); wrong != nil {
+			t.Errorf("%s: %v", client, wrong)
+		}
 	}
 }
 

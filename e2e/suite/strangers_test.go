@@ -96,16 +96,40 @@ func replicasOnOneHost(t *testing.T, a, b *harness.Space, round int) (left, righ
 		t.Fatal(err)
 	}
 	ofA, ofB := a.WaitFormed("c", 3, 1), b.WaitFormed("c", 3, 1)
-	for i := range ofA {
-		left = ofA[(i+round)%len(ofA)]
-		for _, right = range ofB {
-			if host := left.Pod.Spec.NodeName; host != manager.Spec.NodeName && host == right.Pod.Spec.NodeName && left.Self().Role == topology.RoleReplica && right.Self().Role == topology.RoleReplica {
-				return left, right
+	// Two that are replicas already, or else two that can be made ones.
+	for _, made := range []bool{false, true} {
+		for i := range ofA {
+			left = ofA[(i+round)%len(ofA)]
+			for _, right = range ofB {
+				host := left.Pod.Spec.NodeName
+				follow := left.Self().Role == topology.RoleReplica && right.Self().Role == topology.RoleReplica
+				if host != manager.Spec.NodeName && host == right.Pod.Spec.NodeName && (made || follow) {
+					return asReplica(t, a, left), asReplica(t, b, right)
+				}
 			}
 		}
 	}
-	t.Fatalf("no two replicas are on one Kubernetes node that is not %s", manager.Spec.NodeName)
+	t.Fatalf("no node of one cluster is on one Kubernetes node with one of the other that is not %s", manager.Spec.NodeName)
 	return left, right
+}
+
+// asReplica hands a shard over if the server is its primary.
+func asReplica(t *testing.T, s *harness.Space, server harness.Server) harness.Server {
+	t.Helper()
+	if server.Self().Role == topology.RoleReplica {
+		return server
+	}
+	if r := s.Valkey("failover", "c", "--shard", server.Pod.Labels[v1alpha1.LabelShardIndex]); r.Code != 0 {
+		t.Fatal(r)
+	}
+	s.WaitActive("c")
+	for _, now := range s.WaitFormed("c", 3, 1) {
+		if now.Pod.Name == server.Pod.Name && now.Self().Role == topology.RoleReplica {
+			return now
+		}
+	}
+	t.Fatalf("pod %s is no replica after a failover of its shard", server.Pod.Name)
+	return server
 }
 
 // offer makes an address the next that a pod on a Kubernetes node gets: they are

@@ -240,7 +240,7 @@ func TestManagerLoggedNoError(t *testing.T) {
 			// was seen is written minutes later), and those of a manager that is told to stop.
 			gone := entry.Logger == "events" && strings.HasPrefix(entry.Error, "namespaces ") && strings.HasSuffix(entry.Error, " not found")
 			late := gone || strings.Contains(entry.Error, "because it is being terminated") || !entry.TS.Before(record.Ended.Truncate(time.Second)) ||
-				(entry.Logger == "leaderelection" && strings.Contains(entry.Error, "context canceled")) ||
+				strings.Contains(entry.Error, "context canceled") ||
 				// What controller-runtime says when a manager that stops has given its lease back; of
 				// one that loses it while it works, Start returns the error instead.
 				(entry.Msg == "error received after stop sequence was engaged" && entry.Error == "leader election lost")

@@ -94,7 +94,8 @@ func dial(ctx context.Context, o options, config *tls.Config) (valkey.Client, er
 		if err == nil {
 			return client, nil
 		}
-		if time.Since(began) > patience || ctx.Err() != nil {
+		var stranger x509.HostnameError
+		if time.Since(began) > patience || ctx.Err() != nil || errors.As(err, &stranger) {
 			return nil, fmt.Errorf("connect to %s: %w", o.address, err)
 		}
 		select {

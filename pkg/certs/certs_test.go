@@ -161,6 +161,7 @@ func TestASecretThatNodesCouldNotStartWithIsRefusedWithItsReason(t *testing.T) {
 	good := secretOf(t, leaf, ca)
 	der := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no certificate")})
 	params := pem.EncodeToMemory(&pem.Block{Type: "DH PARAMETERS", Bytes: []byte("x")})
+	crl := pem.EncodeToMemory(&pem.Block{Type: crlBlock, Bytes: []byte("no list")})
 	brokenPEM := bytes.Replace(leaf.certPEM(), []byte("MII"), []byte("M!I"), 1)
 	for name, tc := range map[string]struct {
 		kind string
@@ -178,6 +179,7 @@ func TestASecretThatNodesCouldNotStartWithIsRefusedWithItsReason(t *testing.T) {
 		"broken DER":              {edit: map[string][]byte{"tls.crt": der}, want: []string{"tls.crt has a certificate, number 1, that can't be parsed"}},
 		"broken PEM":              {edit: map[string][]byte{"tls.crt": brokenPEM}, want: []string{"tls.crt has a block that is broken PEM"}},
 		"a second one broken":     {edit: map[string][]byte{"ca.crt": concat(ca.certPEM(), der)}, want: []string{"ca.crt has a certificate, number 2, that can't be parsed"}},
+		"a revocation list":       {edit: map[string][]byte{"ca.crt": concat(ca.certPEM(), crl)}, want: []string{"ca.crt has a revocation list that can't be parsed"}},
 		"ca.crt without CA":       {edit: map[string][]byte{"ca.crt": []byte("x")}, want: []string{"ca.crt is not PEM"}},
 		"the CA first":            {edit: map[string][]byte{"tls.crt": concat(ca.certPEM(), leaf.certPEM())}, want: []string{"tls.crt must begin with the leaf: tls.key belongs to certificate number 2 in it (CN=my-cluster)", "lacks the names"}},
 		"another key":             {edit: map[string][]byte{"tls.key": other.keyPEM(t)}, want: []string{"tls.key is not the key of the certificate in tls.crt"}},

@@ -12,7 +12,10 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
 )
 
-const certificateBlock = "CERTIFICATE"
+const (
+	certificateBlock = "CERTIFICATE"
+	crlBlock         = "X509 CRL" // a revocation list, which servers read along with authorities
+)
 
 // parseCertificates reads every certificate of a PEM file. One that can't be read
 // is an error: the server would stop there, or go on without it.
@@ -27,6 +30,11 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 		}
 		blocks++
 		kinds[block.Type] = true
+		if block.Type == crlBlock {
+			if _, err := x509.ParseRevocationList(block.Bytes); err != nil {
+				return nil, fmt.Errorf("has a revocation list that can't be parsed, which servers refuse: %w", err)
+			}
+		}
 		if block.Type != certificateBlock {
 			continue
 		}

@@ -217,11 +217,7 @@ func (o *Outside) CLI(ctx context.Context, stdin string, args ...string) (string
 // when it writes.
 func (o *Outside) StartWriter(address string, args ...string) *Writer {
 	o.s.t.Helper()
-	file := filepath.Join(o.dir, "writer")
-	if err := os.WriteFile(file, []byte(o.s.build("./e2e/writer")), 0o755); err != nil {
-		o.s.t.Fatal(err)
-	}
-	return o.startClient(nil, append([]string{file, "--address", address}, args...))
+	return o.startClient(append(o.writer(address), args...))
 }
 
 // NodeClient is the environment variable with the directory in which the Makefile
@@ -232,25 +228,64 @@ const NodeClient = "E2E_NODE_CLIENT"
 // writer does. Without Node.js it returns nil, and the test says so.
 func (o *Outside) StartNodeClient(address string, args ...string) *Writer {
 	o.s.t.Helper()
-	modules := os.Getenv(NodeClient)
-	if modules == "" {
+	argv := o.nodeClient(address)
+	if argv == nil {
 		o.s.CannotCheckWithout(o.s.t, "a client written in JavaScript", "Node.js with npm on this machine")
 		return nil
 	}
-	script := filepath.Join(o.s.Root, "e2e", "nodeclient", "client.js")
-	return o.startClient([]string{"NODE_PATH=" + filepath.Join(modules, "node_modules")}, append([]string{"node", script, "--address", address}, args...))
+	return o.startClient(append(argv, args...))
 }
 
-func (o *Outside) startClient(env, argv []string) *Writer {
+// WriteOnce has every client that can be had write one key through an address, and
+// returns what each says, by its make.
+func (o *Outside) WriteOnce(ctx context.Context, address string) map[string]error {
 	o.s.t.Helper()
-	if o.CA != nil {
-		argv = append(argv, "--ca", filepath.Join(o.dir, "ca.crt"))
+	out := map[string]error{}
+	for client, argv := range map[string][]string{"valkey-go": o.writer(address), "iovalkey": o.nodeClient(address)} {
+		if argv != nil {
+			_, out[client] = o.Run(ctx, "", append(argv, "--preload", "1", "--every", "1000ms")...)
+		}
 	}
+	return out
+}
+
+// writer is the command line of the writer.
+func (o *Outside) writer(address string) []string {
+	o.s.t.Helper()
+	file := filepath.Join(o.dir, "writer")
+	if _, err := os.Stat(file); err != nil {
+		if err := os.WriteFile(file, []byte(o.s.build("./e2e/writer")), 0o755); err != nil {
+			o.s.t.Fatal(err)
+		}
+	}
+	return append([]string{file, "--address", address}, o.trust()...)
+}
+
+// nodeClient is the command line of the client of e2e/nodeclient, or nil without Node.js.
+func (o *Outside) nodeClient(address string) []string {
+	modules := os.Getenv(NodeClient)
+	if modules == "" {
+		return nil
+	}
+	script := filepath.Join(o.s.Root, "e2e", "nodeclient", "client.js")
+	path := "NODE_PATH=" + filepath.Join(modules, "node_modules")
+	return append([]string{"env", path, "node", script, "--address", address}, o.trust()...)
+}
+
+// trust is how clients are told of the authority.
+func (o *Outside) trust() []string {
+	if o.CA == nil {
+		return nil
+	}
+	return []string{"--ca", filepath.Join(o.dir, "ca.crt")}
+}
+
+func (o *Outside) startClient(argv []string) *Writer {
+	o.s.t.Helper()
 	argv = o.enter(argv...)
 	return &Writer{begin(o.s.t, writerReady, func(p pipes) error {
 		run := exec.CommandContext(o.s.t.Context(), argv[0], argv[1:]...)
 		run.WaitDelay = 5 * time.Second
-		run.Env = append(os.Environ(), env...)
 		run.Stdin, run.Stdout, run.Stderr = p.in, p.out, p.err
 		return run.Run()
 	})}

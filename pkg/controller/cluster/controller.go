@@ -172,7 +172,7 @@ func (out outcome) waiting() bool {
 
 // decide makes sure of the cluster's own objects, plans, and acts once.
 func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
-	out := outcome{answers: map[string]v1alpha1.RequestStatus{}, decision: plan.Next(o.state())}
+	out := outcome{answers: map[string]v1alpha1.RequestStatus{}, decision: o.next()}
 	if o.cluster.Spec.Paused {
 		out.blocked = &problem{v1alpha1.ReasonPaused, "spec.paused is true: the manager reports, but changes nothing"}
 		return out
@@ -200,7 +200,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 			return out
 		}
 		*o = *fresh
-		out.decision = plan.Next(o.state())
+		out.decision = o.next()
 	}
 	r.serveRequests(o, &out)
 	written, err := r.writeTarget(ctx, o)
@@ -214,7 +214,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) outcome {
 	}
 	out.acted, out.failed = r.act(ctx, o, out.decision.Actions)
 	if out.failed == nil && activates(out.decision) {
-		out.decision = plan.Next(o.state()) // nothing else has changed, and often it was the last step
+		out.decision = o.next() // nothing else has changed, and often it was the last step
 	}
 	return out
 }

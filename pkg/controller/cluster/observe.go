@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -332,4 +333,31 @@ func (o *observation) blocking() *problem {
 		}
 	}
 	return nil
+}
+
+// next plans. A cluster that is being created is complete only when the controllers of
+// users and certificates have looked at every node too, a moment after the last one came
+// into place.
+func (o *observation) next() plan.Decision {
+	decision := plan.Next(o.state())
+	if kind, ok := unseen(o.cluster); decision.Complete && o.creating && ok {
+		decision.Complete, decision.Waiting = false, "the nodes are in place, but not all were looked at for "+kind
+	}
+	return decision
+}
+
+// unseen returns the condition by which another controller says that it has not looked
+// at every node yet. After a while such a condition says what is wrong instead.
+func unseen(c *v1alpha1.ValkeyCluster) (kind string, ok bool) {
+	for _, kind := range []string{v1alpha1.ConditionTLSReady, v1alpha1.ConditionACLApplied} {
+		now := meta.FindStatusCondition(c.Status.Conditions, kind)
+		if now == nil {
+			continue
+		}
+		switch now.Reason {
+		case v1alpha1.ReasonWaiting, v1alpha1.ReasonTLSRotating, v1alpha1.ReasonACLPending:
+			return kind, true
+		}
+	}
+	return "", false
 }

@@ -42,7 +42,7 @@ func SetupWithManager(mgr ctrl.Manager, to *reach.Reach, counted *metrics.Metric
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").
-		For(&v1alpha1.ValkeyCluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		For(&v1alpha1.ValkeyCluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, lookedAt()))).
 		Owns(&v1alpha1.ValkeyNode{}).
 		Owns(&corev1.Service{}). // Services have no generation, and the address of a load balancer is in the status
 		Owns(&corev1.ConfigMap{}).
@@ -66,6 +66,21 @@ func newGatewayAPI(mgr ctrl.Manager) (*gatewayAPI, error) {
 		return nil, fmt.Errorf("create a client for discovery: %w", err)
 	}
 	return g, nil
+}
+
+// lookedAt lets pass what a cluster waits for before it is Active: another controller has
+// looked at its nodes.
+func lookedAt() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.ValkeyCluster)
+		after, is := e.ObjectNew.(*v1alpha1.ValkeyCluster)
+		if !ok || !is {
+			return false
+		}
+		_, waited := unseen(before)
+		_, waits := unseen(after)
+		return waited && !waits
+	}}
 }
 
 // specChanged lets pass what may change the resolution of a reference.

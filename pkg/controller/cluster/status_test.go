@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
@@ -107,6 +108,31 @@ func TestAHealthyClusterIsReadyAndItsStatusSaysWhoServesWhat(t *testing.T) {
 	expect(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonActive, "")
 	expect(t, s, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "")
 	expect(t, s, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonHealthy, "")
+}
+
+// Whoever sees a new cluster Active finds its users and certificates looked at.
+func TestANewClusterIsActiveWhenUsersAndCertificatesWereLookedAt(t *testing.T) {
+	for reason, active := range map[string]bool{
+		v1alpha1.ReasonWaiting: false, v1alpha1.ReasonTLSRotating: false, v1alpha1.ReasonTLSServed: true, v1alpha1.ReasonTLSNotServed: true,
+	} {
+		for _, creating := range []bool{true, false} {
+			o := healthy()
+			if o.creating = creating; creating {
+				o.cluster.Status.State = v1alpha1.StateCreating
+			}
+			o.cluster.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionTLSReady, Status: metav1.ConditionFalse, Reason: reason}}
+			before := o.cluster.DeepCopy()
+			s := statusOf(o, outcome{decision: o.next()})
+			if (s.State == v1alpha1.StateActive) != (active || !creating) {
+				t.Errorf("TLSReady %s, creating %t: the cluster is %s: %s", reason, creating, s.State, s.Message)
+			}
+			after := o.cluster.DeepCopy()
+			after.Status.Conditions[0].Reason = v1alpha1.ReasonTLSServed
+			if woken := lookedAt().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); woken == active {
+				t.Errorf("from %s to %s: the cluster is looked at: %t", reason, v1alpha1.ReasonTLSServed, woken)
+			}
+		}
+	}
 }
 
 func TestTheStatusOfTheSameObservationIsTheSame(t *testing.T) {
