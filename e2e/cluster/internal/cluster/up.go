@@ -171,6 +171,11 @@ func (b *builder) prepare(ctx context.Context) error {
 	if err := pki.WriteCluster(); err != nil {
 		return err
 	}
+	// On a busy disk etcd may stand still for half a minute, whatever it is told about
+	// syncing, and with it every lease.
+	if err := host.MountMemory(layout.EtcdDir(), 2<<30); err != nil {
+		return err
+	}
 	return hostnet.CreateBridge(ctx)
 }
 

@@ -32,7 +32,7 @@ func args(name string) []string {
 	switch name {
 	case "etcd":
 		return []string{
-			"--data-dir=" + filepath.Join(layout.StateDir, "etcd"),
+			"--data-dir=" + layout.EtcdDir(),
 			"--listen-client-urls=" + layout.EtcdURL, "--advertise-client-urls=" + layout.EtcdURL,
 			"--listen-peer-urls=" + layout.EtcdPeerURL, "--initial-advertise-peer-urls=" + layout.EtcdPeerURL,
 			"--initial-cluster=default=" + layout.EtcdPeerURL,

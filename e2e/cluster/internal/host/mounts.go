@@ -13,8 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// MountMemory makes a directory whose files are in memory, at most so many bytes of them.
+func MountMemory(dir string, size int64) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make a directory: %w", err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, fmt.Sprintf("mode=700,size=%d", size)); err != nil {
+		return fmt.Errorf("mount memory at %s: %w", dir, err)
+	}
+	return nil
+}
+
 // UnmountBelow unmounts whatever is mounted below dir. Nodes mount in
-// namespaces of their own, so there should be nothing; but what follows is the
+// namespaces of their own, so there should be little; but what follows is the
 // removal of dir, which must not reach through a mount.
 func UnmountBelow(dir string) error {
 	f, err := os.Open("/proc/self/mountinfo")

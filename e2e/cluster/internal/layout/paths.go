@@ -43,6 +43,9 @@ func PKIDir() string { return filepath.Join(StateDir, "pki") }
 // ConfDir holds kubeconfigs and the configuration of the control plane.
 func ConfDir() string { return filepath.Join(StateDir, "conf") }
 
+// EtcdDir holds etcd's data, in memory.
+func EtcdDir() string { return filepath.Join(StateDir, "etcd") }
+
 // Dir is the node's own directory under StateDir.
 func (n Node) Dir() string { return filepath.Join(StateDir, "nodes", n.Name) }
 
