@@ -22,10 +22,13 @@ func Moves(owned []Set, keep int) []Move {
 		return nil
 	}
 	want := evenCounts(owned, keep)
-	var moves []Move
+	moves := exactMoves(owned, want, keep)
 	taker := 0
 	for from := range owned {
 		surplus := highest(owned[from], owned[from].Len()-want[from])
+		if slices.ContainsFunc(moves, func(m Move) bool { return m.From == from }) {
+			continue // it gives all that it has too many
+		}
 		for !surplus.Empty() {
 			for taker < keep && room(owned, want, moves, taker) == 0 {
 				taker++
@@ -36,6 +39,23 @@ func Moves(owned []Set, keep int) []Move {
 			part := lowest(surplus, room(owned, want, moves, taker))
 			moves = append(moves, Move{From: from, To: taker, Slots: part})
 			surplus = surplus.Minus(part)
+		}
+	}
+	slices.SortStableFunc(moves, func(a, b Move) int { return cmp.Compare(a.From, b.From) })
+	return moves
+}
+
+// exactMoves pairs the shards that have as many too many as another has too few, so
+// that no shard gives or takes in more parts than it must.
+func exactMoves(owned []Set, want []int, keep int) []Move {
+	var moves []Move
+	for from := range owned {
+		surplus := owned[from].Len() - want[from]
+		for to := range keep {
+			if surplus > 0 && room(owned, want, moves, to) == surplus {
+				moves = append(moves, Move{From: from, To: to, Slots: highest(owned[from], surplus)})
+				break
+			}
 		}
 	}
 	return moves

@@ -2,6 +2,7 @@ package slots
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -145,6 +146,27 @@ func TestRandomClustersEndEvenAndNoShardGivesAndTakes(t *testing.T) {
 		}
 		if sum != Count {
 			t.Fatalf("%d slots after the moves", sum)
+		}
+	}
+}
+
+func TestAShardThatHasAsManyTooManyAsAnotherHasTooFewGivesThemInOnePart(t *testing.T) {
+	for _, n := range []int{6, 5, 4} {
+		owned := Split(3)
+		for len(owned) < n {
+			owned = append(owned, Set{})
+		}
+		moves := Moves(owned, n)
+		after := apply(owned, moves)
+		lengths := lengths(after)
+		if slices.Max(lengths)-slices.Min(lengths) > 1 {
+			t.Errorf("%d shards end at %v", n, lengths)
+		}
+		if want := map[int]int{6: 3, 5: 4, 4: 3}[n]; len(moves) != want {
+			t.Errorf("to %d shards: %v, want %d moves", n, moves, want)
+		}
+		if back := Moves(after, 3); total(back) != total(moves) {
+			t.Errorf("from %d shards %d slots move back, want %d", n, total(back), total(moves))
 		}
 	}
 }
