@@ -93,12 +93,11 @@ func TestNetworkPoliciesAllowTheMatrixAndNothingElse(t *testing.T) {
 				}
 			}
 			valkey(t, s, "restart", "c", "--wait", "--timeout", "4m")
-			s.WaitFormed("c", 2, 1, inPod...)
+			lost := s.WaitFormed("c", 2, 1, inPod...)[0].Pod
 			s.WantKeys("c", 50, outside...)
-			lost := s.Pods("c")[0]
 			s.Delete(&lost, client.GracePeriodSeconds(0))
 			s.WaitActive("c")
-			s.WaitFormed("c", 2, 1, inPod...)
+			servers := s.WaitFormed("c", 2, 1, inPod...)
 			for _, pod := range s.Pods("c") {
 				if !pod.DeletionTimestamp.IsZero() {
 					continue // what the roll has replaced
@@ -110,7 +109,7 @@ func TestNetworkPoliciesAllowTheMatrixAndNothingElse(t *testing.T) {
 				}
 			}
 
-			checkListening(t, s)
+			checkListening(t, s, servers[0].Pod)
 
 			valkey(t, s, "networkpolicy", "c", "--egress", "--default-deny", "--diff")
 			if err := s.Client.DeleteAllOf(t.Context(), &networkingv1.NetworkPolicy{}, client.InNamespace(s.Name)); err != nil {
@@ -129,9 +128,8 @@ func TestNetworkPoliciesAllowTheMatrixAndNothingElse(t *testing.T) {
 }
 
 // checkListening wants two ports to listen in a pod, and no more (S0-37).
-func checkListening(t *testing.T, s *harness.Space) {
+func checkListening(t *testing.T, s *harness.Space, pod corev1.Pod) {
 	t.Helper()
-	pod := s.Pods("c")[0]
 	table, err := s.Exec(t.Context(), s.Name, pod.Name, "", "cat", "/proc/net/tcp", "/proc/net/tcp6")
 	if err != nil {
 		t.Fatal(err)

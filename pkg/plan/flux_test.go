@@ -251,3 +251,40 @@ func TestAFailoverThatIsAskedForTwiceHappensOnce(t *testing.T) {
 		t.Errorf("%s while another is under way", a.Reason)
 	}
 }
+
+// F-05: a node that has not heard yet who took over would take the slots for unserved if
+// it forgot who had them before.
+func TestAMemberIsForgottenOnlyByThoseWhoHaveHeardOfItsHeir(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	old, heir := w.primaryOf(0), w.replicasOf(0)[0]
+	late := w.primaryOf(1).Name
+	before := answer(t, w.Observe(), late).Members
+	w.promote(heir.Name)
+	w.kill(old.Name)
+	forgetting := func(s plan.State) map[string]bool {
+		out := map[string]bool{}
+		for _, a := range plan.Next(s).Actions {
+			if a.Kind == plan.Forget && a.TargetID == w.Servers[old.Name].ID {
+				out[a.Node] = true
+			}
+		}
+		return out
+	}
+	for range 20 {
+		s := w.Observe()
+		all := forgetting(s)
+		if len(all) == 0 {
+			for _, a := range plan.Next(s).Actions {
+				w.do(a)
+			}
+			continue
+		}
+		answer(t, s, late).Members = before
+		if some := forgetting(s); !all[late] || some[late] || len(some) != len(all)-1 {
+			t.Errorf("%v forget the old primary when all know of the new one, and %v when %s doesn't", all, some, late)
+		}
+		return
+	}
+	t.Error("nobody forgets the old primary")
+}

@@ -180,6 +180,9 @@ func forgetDead(m *model) ([]Action, string) {
 			if m.view(viewer).PrimaryID == member.ID {
 				continue // the server answers "Can't forget my master!"
 			}
+			if m.willHear(member) {
+				continue // without its row the viewer would take the slots for unserved, and refuse writes
+			}
 			actions = append(actions, Action{
 				Kind: Forget, Node: viewer.Name, TargetID: member.ID,
 				Reason: fmt.Sprintf("member %s belongs to no node of the cluster any more", member.ID),
@@ -187,6 +190,16 @@ func forgetDead(m *model) ([]Action, string) {
 		}
 	}
 	return actions, ""
+}
+
+// willHear reports whether a row still gives slots to a member that somebody has taken
+// over with a higher epoch: the next word of the new owner puts that right. One with a
+// lower epoch is not believed, so such a row has to go.
+func (m *model) willHear(row topology.Member) bool {
+	return slices.ContainsFunc(m.reachable(), func(n Node) bool {
+		own := m.view(n).Knows[m.view(n).ID]
+		return own.ConfigEpoch > row.ConfigEpoch && !own.Slots.Intersect(row.Slots).Empty()
+	})
 }
 
 // alive returns the IDs of all nodes that live and stay. Known is false while the ID of a

@@ -95,6 +95,11 @@ func (t *truth) forgets(a plan.Action) {
 	if !t.w.api.status.active {
 		return
 	}
+	if s, ok := t.w.process(a.Node); ok {
+		if p := s.row(a.TargetID); p != nil && !p.slots.Empty() && !t.current(s, p) {
+			t.violation("no forget by who has not heard of the heir", "%s forgets %s and then knows no owner of %d slots", a.Node, short(a.TargetID), p.slots.Len())
+		}
+	}
 	for _, s := range t.w.servers {
 		if s.running && s.isReplica() && s.self.primaryID == a.TargetID && s.whole && !s.writtenOff && t.member(s) {
 			if p := s.row(a.TargetID); p != nil && !p.slots.Empty() && t.current(s, p) {

@@ -51,6 +51,7 @@ func mutations() []mutation {
 		{"takes over without asking whether others could vote", Hooks{Before: alwaysTakeover}, []string{"no takeover with a majority"}},
 		{"gives slots away before the process is known to be dead", seeing(goneIsProven), []string{"no slots to an empty node while a copy lives"}},
 		{"forgets the dead before their replicas are promoted", saying(forgetFirst), []string{"no forget before the failover"}},
+		{"forgets the old primary where the new one is not known", saying(forgetUnheard), []string{"no forget by who has not heard of the heir"}},
 		{"deletes nodes instead of letting them leave", Hooks{Before: deleteAtOnce}, []string{"no deletion of a copy", "no deletion of a primary"}},
 		{"lets a primary go that was to hand over", Hooks{Before: leaveUnhanded}, []string{"no primary leaves"}},
 		{"hands out slots after the creation", seeing(alwaysCreating), []string{"no slots to an empty node while a copy lives", "no forget before the failover"}},
@@ -266,6 +267,24 @@ func forgetFirst(s plan.State, d plan.Decision) plan.Decision {
 			self, ok := r.Self()
 			if ok && r.Err == nil && self.PrimaryID != n.NodeID && knows(r, n.NodeID) {
 				return plan.Decision{Actions: []plan.Action{{Kind: plan.Forget, Node: r.Node, TargetID: n.NodeID, Reason: "a mistake"}}}
+			}
+		}
+	}
+	return d
+}
+
+// forgetUnheard has a member forgotten by who still gives it slots that another has
+// taken over.
+func forgetUnheard(s plan.State, d plan.Decision) plan.Decision {
+	for _, r := range s.Replies {
+		for _, row := range r.Members {
+			heard := !slices.ContainsFunc(s.Replies, func(other topology.Reply) bool {
+				self, ok := other.Self()
+				return ok && other.Err == nil && self.ConfigEpoch > row.ConfigEpoch && !self.Slots.Intersect(row.Slots).Empty()
+			})
+			dead := slices.ContainsFunc(s.Nodes, func(n plan.Node) bool { return n.NodeID == row.ID && n.Dead() })
+			if r.Err == nil && dead && !heard {
+				return plan.Decision{Actions: []plan.Action{{Kind: plan.Forget, Node: r.Node, TargetID: row.ID, Reason: "a mistake"}}}
 			}
 		}
 	}
