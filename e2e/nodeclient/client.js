@@ -45,6 +45,9 @@ function connect(address) {
     slotsRefreshInterval: 500,
     slotsRefreshTimeout: 2000,
     maxRedirections: 1000,
+    // An open connection stays with the server that its port led to when it was opened.
+    // While that one goes, it redirects to the port that it had.
+    retryDelayOnMoved: 20,
     retryDelayOnFailover: 100,
     retryDelayOnClusterDown: 100,
     retryDelayOnTryAgain: 100,
