@@ -206,6 +206,31 @@ func TestANewShardGetsNoSlotsBeforeItCanBeReached(t *testing.T) {
 	t.Fatal("no end")
 }
 
+// A Service leads to a pod that is ready, and a new primary is with its first slot: the
+// others follow when somebody answers there.
+func TestOneSlotOpensTheWayToANewShard(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.settle()
+	w.State.Target.Shards = 3
+	w.State.Unrouted = map[int32]string{2: "pod x is not ready"}
+	for range 100 {
+		d := plan.Next(w.Observe())
+		if len(d.Actions) == 0 {
+			if owned := w.Servers[w.primaryOf(2).Name].Slots.Len(); owned != 1 || !strings.Contains(d.Waiting, "pod x is not ready") {
+				t.Fatalf("shard 2 has %d slots, want 1; waiting for %q", owned, d.Waiting)
+			}
+			w.State.Unrouted = nil
+			w.settle()
+			w.check(3, 0)
+			return
+		}
+		for _, a := range d.Actions {
+			w.do(a)
+		}
+	}
+	t.Fatal("no end")
+}
+
 // A member of which somebody does not know the name yet becomes no replica: clients
 // would be given a question mark for it.
 func TestANodeWhoseNameIsNotKnownEverywhereDoesNotServeYet(t *testing.T) {

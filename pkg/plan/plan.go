@@ -119,6 +119,9 @@ type State struct {
 	// Unexposed says of shards why clients that are directed to outside names can't
 	// reach them; empty unless names are in force.
 	Unexposed map[int32]string
+	// Unrouted says of shards why nobody answers yet at the outside port of their primary,
+	// although clients may be directed there. A primary is routed to from its first slot on.
+	Unrouted map[int32]string
 }
 
 // Hold delays what failed before: the replacement of a node that died before it

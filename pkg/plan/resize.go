@@ -44,10 +44,19 @@ func rebalance(m *model) ([]Action, string) {
 		if source, target := m.view(from).ID, m.view(to).ID; giving[source] || taking[source] || giving[target] {
 			continue // a server that is source and target at once may crash
 		}
+		part := move.slots
+		if why := m.Unrouted[to.Position.Shard]; why != "" {
+			underWay = fmt.Sprintf("clients outside can't reach shard %d yet: %s; its first slot opens the way, the others follow", to.Position.Shard, why)
+			if !m.view(to).Slots.Empty() || taking[m.view(to).ID] {
+				continue
+			}
+			part = part.First()
+			taking[m.view(to).ID] = true
+		}
 		actions = append(actions, Action{
 			Kind: MoveSlots, Node: from.Name, Target: to.Name,
-			TargetID: m.view(to).ID, Slots: move.slots,
-			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", move.slots.Len(), from.Position.Shard, to.Position.Shard),
+			TargetID: m.view(to).ID, Slots: part,
+			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", part.Len(), from.Position.Shard, to.Position.Shard),
 		})
 	}
 	switch {

@@ -94,6 +94,9 @@ func room(owned []Set, want []int, moves []Move, shard int) int {
 	return max(free, 0)
 }
 
+// First returns a set of the lowest slot only.
+func (s Set) First() Set { return lowest(s, 1) }
+
 // lowest returns the n lowest slots of a set, highest the n highest.
 func lowest(s Set, n int) Set {
 	var out []Range

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/settings"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/valkey"
 )
 
@@ -296,6 +298,34 @@ func (o *observation) unexposed() map[int32]string {
 		}
 	}
 	maps.Copy(out, x.pending)
+	return out
+}
+
+// routed is how long after a pod became ready its port may still be refused: kube-proxy
+// gathers changes for a second.
+const routed = 3 * time.Second
+
+// unrouted says, while clients are directed to names, at the port of which shards'
+// primaries nobody answers yet: Services lead to pods that are ready, and a new primary
+// is with its first slot.
+func (o *observation) unrouted() map[int32]string {
+	if !o.outside.inPlay || !o.outside.situation.InForce() {
+		return nil
+	}
+	out := map[int32]string{}
+	for i := range o.nodes {
+		n := &o.nodes[i]
+		pod, v := o.pods[n.Name], o.view.Nodes[n.Name]
+		if !n.Spec.External || pod == nil || v == nil || !v.Reachable || v.Role != topology.RolePrimary {
+			continue
+		}
+		switch at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady }); {
+		case at < 0 || pod.Status.Conditions[at].Status != corev1.ConditionTrue:
+			out[n.Spec.ShardIndex] = fmt.Sprintf("pod %s is not ready", n.Name)
+		case o.now.Sub(pod.Status.Conditions[at].LastTransitionTime.Time) < routed:
+			out[n.Spec.ShardIndex] = fmt.Sprintf("pod %s has just become ready", n.Name)
+		}
+	}
 	return out
 }
 

@@ -259,7 +259,7 @@ func (o *observation) state() plan.State {
 	return plan.State{
 		Cluster: o.cluster.Name, UID: string(o.cluster.UID), Target: o.target, Creating: o.creating,
 		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds, Stalled: o.stalled,
-		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(), Unexposed: o.unexposed(), Claimed: o.claims,
+		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(), Unexposed: o.unexposed(), Unrouted: o.unrouted(), Claimed: o.claims,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/announce"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
@@ -366,5 +367,34 @@ func TestATextOfAnyLengthFitsIntoTheStatus(t *testing.T) {
 	}
 	if !found {
 		t.Error("no condition has the long text")
+	}
+}
+
+func TestAPortLeadsToAPrimaryThatIsReadyForAWhile(t *testing.T) {
+	outside := announce.Values{Hostname: "shard-0.example", ClientPort: 30000}
+	for name, c := range map[string]struct {
+		ready   corev1.ConditionStatus
+		since   time.Duration
+		inForce bool
+		want    string
+	}{
+		"ready":         {corev1.ConditionTrue, time.Minute, true, ""},
+		"just ready":    {corev1.ConditionTrue, time.Second, true, "pod c-00000 has just become ready"},
+		"not ready":     {corev1.ConditionFalse, time.Minute, true, "pod c-00000 is not ready"},
+		"nobody is led": {corev1.ConditionFalse, time.Minute, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := healthy()
+			o.outside.inPlay = true
+			o.nodes[0].Spec.External, o.nodes[1].Spec.External = true, true
+			if c.inForce {
+				o.outside.situation.Members = []announce.Member{{Name: "c-00000", Exposed: true, Port: 30000, Now: &outside}}
+			}
+			o.pods["c-00000"].Status.Conditions = append(o.pods["c-00000"].Status.Conditions,
+				corev1.PodCondition{Type: corev1.PodReady, Status: c.ready, LastTransitionTime: metav1.NewTime(o.now.Add(-c.since))})
+			if got := o.unrouted()[0]; got != c.want {
+				t.Errorf("shard 0: %q, want %q", got, c.want)
+			}
+		})
 	}
 }
