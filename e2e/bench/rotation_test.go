@@ -107,7 +107,7 @@ func (s *subject) rotate(name string, secret *corev1.Secret, data map[string][]b
 func (s *subject) rename(name string, data map[string][]byte) time.Duration {
 	s.b.Helper()
 	s.writer.Mark("another name")
-	s.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name}, Data: data})
+	s.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name}, Type: corev1.SecretTypeTLS, Data: data})
 	start := time.Now()
 	s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.TLS.SecretRef = name })
 	return s.served(start, data)
@@ -123,7 +123,6 @@ func (s *subject) served(start time.Time, data map[string][]byte) time.Duration 
 	}
 	var at time.Duration
 	s.Eventually("every server has the leaf", time.Minute, func() error {
-		at = time.Since(start)
 		for _, pod := range s.Pods("c") {
 			out, err := s.Exec(s.b.Context(), s.Name, pod.Name, "", append([]string{"valkey-cli"}, append(encrypted, "INFO", "tls")...)...)
 			if err != nil {
@@ -133,6 +132,7 @@ func (s *subject) served(start time.Time, data map[string][]byte) time.Duration 
 				return fmt.Errorf("pod %s has another", pod.Name)
 			}
 		}
+		at = time.Since(start)
 		return nil
 	})
 	s.WaitCondition("c", v1alpha1.ConditionTLSReady, metav1.ConditionTrue, v1alpha1.ReasonTLSServed)
