@@ -69,7 +69,7 @@ func BenchmarkRotation(b *testing.B) {
 	} {
 		rows = append(rows, fmt.Sprintf("%-34s %5.1f s", step.name, s.rotate(step.name, secret, step.data).Seconds()))
 	}
-	rows = append(rows, fmt.Sprintf("%-34s %5.1f s", "a Secret of another name", s.rename("renamed", issue(authorities[2])).Seconds()))
+	rows = append(rows, fmt.Sprintf("%-34s %5.1f s", "a Secret of another name", s.rename(s.TLSSecret("renamed", authorities[2], s.Names("c")...)).Seconds()))
 	if now := s.Pods("c"); len(now) != len(before) || slices.ContainsFunc(now, func(p corev1.Pod) bool {
 		return !slices.ContainsFunc(before, func(q corev1.Pod) bool { return p.UID == q.UID })
 	}) {
@@ -104,13 +104,13 @@ func (s *subject) rotate(name string, secret *corev1.Secret, data map[string][]b
 
 // rename makes the cluster use a new Secret and returns after how long every server
 // has its leaf.
-func (s *subject) rename(name string, data map[string][]byte) time.Duration {
+func (s *subject) rename(secret *corev1.Secret) time.Duration {
 	s.b.Helper()
 	s.writer.Mark("another name")
-	s.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name}, Type: corev1.SecretTypeTLS, Data: data})
+	s.Create(secret)
 	start := time.Now()
-	s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.TLS.SecretRef = name })
-	return s.served(start, data)
+	s.Edit("c", func(spec *v1alpha1.ValkeyClusterSpec) { spec.TLS.SecretRef = secret.Name })
+	return s.served(start, secret.Data)
 }
 
 // served returns how long after the start every server had the leaf.

@@ -185,25 +185,17 @@ func TestANewShardGetsNoSlotsBeforeItCanBeReached(t *testing.T) {
 	w.settle()
 	w.State.Target.Shards = 3
 	w.State.Unexposed = map[int32]string{2: "its Service has no address"}
-	for range 100 {
-		d := plan.Next(w.Observe())
-		if len(d.Actions) == 0 {
-			if !strings.Contains(d.Waiting, "its Service has no address") {
-				t.Fatalf("waiting for %q", d.Waiting)
-			}
-			w.State.Unexposed = nil
-			w.settle()
-			w.check(3, 0)
-			return
+	waiting := w.waits(func(a plan.Action) {
+		if a.Kind == plan.MoveSlots {
+			t.Fatalf("slots move: %s", a.Reason)
 		}
-		for _, a := range d.Actions {
-			if a.Kind == plan.MoveSlots {
-				t.Fatalf("slots move: %s", a.Reason)
-			}
-			w.do(a)
-		}
+	})
+	if !strings.Contains(waiting, "its Service has no address") {
+		t.Fatalf("waiting for %q", waiting)
 	}
-	t.Fatal("no end")
+	w.State.Unexposed = nil
+	w.settle()
+	w.check(3, 0)
 }
 
 // A Service leads to a pod that is ready, and a new primary is with its first slot: the
@@ -213,22 +205,13 @@ func TestOneSlotOpensTheWayToANewShard(t *testing.T) {
 	w.settle()
 	w.State.Target.Shards = 3
 	w.State.Unrouted = map[int32]string{2: "pod x is not ready"}
-	for range 100 {
-		d := plan.Next(w.Observe())
-		if len(d.Actions) == 0 {
-			if owned := w.Servers[w.primaryOf(2).Name].Slots.Len(); owned != 1 || !strings.Contains(d.Waiting, "pod x is not ready") {
-				t.Fatalf("shard 2 has %d slots, want 1; waiting for %q", owned, d.Waiting)
-			}
-			w.State.Unrouted = nil
-			w.settle()
-			w.check(3, 0)
-			return
-		}
-		for _, a := range d.Actions {
-			w.do(a)
-		}
+	waiting := w.waits(func(plan.Action) {})
+	if owned := w.Servers[w.primaryOf(2).Name].Slots.Len(); owned != 1 || !strings.Contains(waiting, "pod x is not ready") {
+		t.Fatalf("shard 2 has %d slots, want 1; waiting for %q", owned, waiting)
 	}
-	t.Fatal("no end")
+	w.State.Unrouted = nil
+	w.settle()
+	w.check(3, 0)
 }
 
 // A member of which somebody does not know the name yet becomes no replica: clients

@@ -75,6 +75,24 @@ func (w *world) settle() {
 	w.t.Fatal("no end after 200 steps")
 }
 
+// waits plans and acts until there is nothing to do but wait, and returns for what. Each
+// sees every action before it is done.
+func (w *world) waits(each func(plan.Action)) string {
+	w.t.Helper()
+	for range 100 {
+		d := plan.Next(w.Observe())
+		if len(d.Actions) == 0 {
+			return d.Waiting
+		}
+		for _, a := range d.Actions {
+			each(a)
+			w.do(a)
+		}
+	}
+	w.t.Fatal("no end")
+	return ""
+}
+
 // check compares the cluster with a shape.
 func (w *world) check(shards, replicas int32) {
 	w.t.Helper()

@@ -25,10 +25,10 @@ func Moves(owned []Set, keep int) []Move {
 	moves := exactMoves(owned, want, keep)
 	taker := 0
 	for from := range owned {
-		surplus := highest(owned[from], owned[from].Len()-want[from])
 		if slices.ContainsFunc(moves, func(m Move) bool { return m.From == from }) {
 			continue // it gives all that it has too many
 		}
+		surplus := highest(owned[from], owned[from].Len()-want[from])
 		for !surplus.Empty() {
 			for taker < keep && room(owned, want, moves, taker) == 0 {
 				taker++

@@ -142,12 +142,7 @@ func (o *observation) cutOff() int {
 
 // ready is whether a pod is, by its kubelet's word and its gates.
 func ready(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return podCondition(pod, corev1.PodReady).Status == corev1.ConditionTrue
 }
 
 // worst names the reason of the first node that was lost.

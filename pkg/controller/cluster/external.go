@@ -319,10 +319,10 @@ func (o *observation) unrouted() map[int32]string {
 		if !n.Spec.External || pod == nil || v == nil || !v.Reachable || v.Role != topology.RolePrimary {
 			continue
 		}
-		switch at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady }); {
-		case at < 0 || pod.Status.Conditions[at].Status != corev1.ConditionTrue:
+		switch {
+		case !ready(pod):
 			out[n.Spec.ShardIndex] = fmt.Sprintf("pod %s is not ready", n.Name)
-		case o.now.Sub(pod.Status.Conditions[at].LastTransitionTime.Time) < routed:
+		case o.now.Sub(podCondition(pod, corev1.PodReady).LastTransitionTime.Time) < routed:
 			out[n.Spec.ShardIndex] = fmt.Sprintf("pod %s has just become ready", n.Name)
 		}
 	}

@@ -37,10 +37,8 @@ func nodeDetail(n *v1alpha1.ValkeyNode, pod *corev1.Pod) string {
 			return joinReason(w.Reason, w.Message)
 		}
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return joinReason(c.Reason, c.Message)
-		}
+	if c := podCondition(pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
+		return joinReason(c.Reason, c.Message)
 	}
 	return joinReason(pod.Status.Reason, pod.Status.Message)
 }
@@ -83,12 +81,17 @@ func joinReason(reason, message string) string {
 
 // gateIs reports the state of the pod's in-sync readiness gate.
 func gateIs(pod *corev1.Pod, want corev1.ConditionStatus) bool {
+	return podCondition(pod, v1alpha1.InSyncGate).Status == want
+}
+
+// podCondition returns a condition of a pod, one of no status if the pod hasn't it.
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
 	for _, c := range pod.Status.Conditions {
-		if string(c.Type) == v1alpha1.InSyncGate {
-			return c.Status == want
+		if c.Type == kind {
+			return c
 		}
 	}
-	return false
+	return corev1.PodCondition{}
 }
 
 // isLeaving reports whether a pod was told to stop.
