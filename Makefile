@@ -183,6 +183,7 @@ test-e2e: build image $(NODE_CLIENT) ## Run the end-to-end tests on the local Ku
 .PHONY: bench
 bench: build image ## Measure create to Active beside the floor, for docs/performance.md
 	@$(with_cluster); \
+	[ -n '$(USE_KUBECONFIG)' ] || for node in node1 node2 node3; do $(CLUSTER) node pods-first $$node; done; \
 	go test -tags e2e -count=1 -p 1 -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 1x ./e2e/bench | tee "$$logs/bench.txt"; \
 	echo "the figures are in $$logs/bench.txt"
 

@@ -5,6 +5,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -63,8 +64,8 @@ func BenchmarkCreateToActive3x1(b *testing.B) {
 	fmt.Fprintf(os.Stdout, "\n%d×%d, %d rounds\n%s\n", shards, replicas, rounds, table.String())
 }
 
-func median(times []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(times))
+func median[T cmp.Ordered](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 

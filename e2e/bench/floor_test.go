@@ -33,6 +33,10 @@ type subject struct {
 	witness corev1.Pod
 }
 
+// share is the CPU that the writer asks for. What it measures is how long servers don't
+// answer, not how long it waits for its own turn.
+var share = resource.MustParse("200m")
+
 // begin creates a cluster of 3 shards with a replica each and lets the writer write
 // to it. Its gaps are reported by the ranges that parts shards would own.
 func begin(b *testing.B, parts int, config v1alpha1.ValkeyConfigSpec, args ...string) *subject {
@@ -49,7 +53,7 @@ func begin(b *testing.B, parts int, config v1alpha1.ValkeyConfigSpec, args ...st
 	s.WaitActive("c")
 	s.WaitFormed("c", 3, 1)
 	s.quiet = s.managersHost()
-	s.writer = s.StartWriter("c", s.quiet, append([]string{"--ranges", harness.Ranges(parts)}, args...)...)
+	s.writer = s.StartMeasuringWriter("c", s.quiet, share, append([]string{"--ranges", harness.Ranges(parts)}, args...)...)
 	return s
 }
 

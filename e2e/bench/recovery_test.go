@@ -16,38 +16,75 @@ import (
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 )
 
+const (
+	// shutdowns are how often a server hands over by itself on SIGTERM. It first waits for
+	// its replica's next word, which comes once a second: how long that takes is chance, and
+	// only many rounds say something.
+	shutdowns = 21
+	// deletions are how often the manager hands over.
+	deletions = 7
+)
+
+// loss is a way to take a primary away.
+type loss struct {
+	name   string
+	rounds int
+	do     func()
+}
+
 // BenchmarkRecovery takes primaries away in every way while the writer writes, and
 // holds the gaps against what the servers do alone in the same run: their own
-// election after a kill, their own handover on SIGTERM.
+// election after a kill, their own handover on SIGTERM. These two and the deletion
+// that only the server answers take turns.
 func BenchmarkRecovery(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	s := begin(b, 3, v1alpha1.ValkeyConfigSpec{}, "--preload", "20000")
-	steps := []struct {
-		name string
-		do   func()
-	}{
-		{"kill -9", func() { s.kill(s.primaries()[0].Pod) }},
-		{"kill -9, bare election", func() { s.alone(func() { s.kill(s.primaries()[0].Pod) }) }},
-		{"pod deleted", func() { s.delete(s.primaries()[0].Pod) }},
-		{"node stop", func() { s.stopNode() }},
-		{"pod deleted, manager stopped", func() { s.unmanaged(func() { s.delete(s.primaries()[0].Pod) }) }},
-		{"bare SIGTERM", func() { s.unmanaged(func() { s.terminate(s.primaries()[0].Pod) }) }},
+	losses := []loss{
+		{"kill -9", 1, func() { s.kill(s.primaries()[0].Pod) }},
+		{"kill -9, bare election", 1, func() { s.alone(func() { s.kill(s.primaries()[0].Pod) }) }},
+		{"pod deleted", deletions, func() { s.delete(s.primaries()[0].Pod) }},
+		{"node stop", 1, func() { s.stopNode() }},
+		{"pod deleted, manager stopped", shutdowns, func() { s.unmanaged(func() { s.delete(s.primaries()[0].Pod) }) }},
+		{"bare SIGTERM", shutdowns, func() { s.unmanaged(func() { s.terminate(s.primaries()[0].Pod) }) }},
 	}
-	for _, step := range steps {
-		s.writer.Mark(step.name)
-		step.do()
-		s.healed()
-		s.writer.Mark("after " + step.name)
+	for round := range shutdowns {
+		for _, l := range losses {
+			if round >= l.rounds {
+				continue
+			}
+			s.writer.Mark(l.window(round))
+			l.do()
+			s.healed()
+			s.writer.Mark("after " + l.window(round))
+		}
 	}
 	r := s.end(true)
 	var rows []string
-	for _, step := range steps {
-		w := s.window(r, step.name)
-		rows = append(rows, fmt.Sprintf("%-30s longest gap %6.0f ms, by shard %.0f, %d of %d writes failed", step.name, w.Gap(), w.GapMs, w.Failed, w.Writes+w.Failed))
+	for _, l := range losses {
+		var gaps []float64
+		failed, writes := 0, 0
+		for round := range l.rounds {
+			w := s.window(r, l.window(round))
+			gaps = append(gaps, w.Gap())
+			failed, writes = failed+w.Failed, writes+w.Writes+w.Failed
+		}
+		rows = append(rows, fmt.Sprintf("%-30s longest gap %6.0f ms (median of %d, mean %.0f: %.0f); %d of %d writes failed",
+			l.name, median(gaps), len(gaps), mean(gaps), slices.Sorted(slices.Values(gaps)), failed, writes))
 	}
 	rows = append(rows, fmt.Sprintf("%d acknowledged keys read back, %d lost", r.Acknowledged, r.Lost))
 	printRows("A primary is taken away from 3×1 under load", rows...)
 }
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// window is the name of what the writer saw in a round.
+func (l loss) window(round int) string { return fmt.Sprintf("%s, %d", l.name, round+1) }
 
 // away is a primary on another Kubernetes node than the writer, and than the manager
 // when the benchmark began.

@@ -51,7 +51,7 @@ func BenchmarkRotation(b *testing.B) {
 	s.WaitActive("c")
 	s.WaitFormed("c", 3, 1, encrypted...)
 	s.WaitCondition("c", v1alpha1.ConditionTLSReady, metav1.ConditionTrue, v1alpha1.ReasonTLSServed)
-	s.writer = s.StartTLSWriter("c", "", "trusted", "--ranges", harness.Ranges(3))
+	s.writer = s.StartTLSWriter("c", "trusted", "--ranges", harness.Ranges(3))
 	before := s.Pods("c")
 
 	var leaves []time.Duration

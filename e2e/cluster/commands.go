@@ -142,6 +142,7 @@ func nodeCommand() *cobra.Command {
 		"heal":           "Connect it again",
 		"pause-kubelet":  "Halt the node's kubelet; its pods go on",
 		"resume-kubelet": "Let it go on",
+		"pods-first":     "Let the node's own programs wait for its pods, to measure these",
 	}
 	for _, action := range slices.Sorted(maps.Keys(shorts)) {
 		c.AddCommand(&cobra.Command{

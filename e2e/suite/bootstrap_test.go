@@ -137,13 +137,8 @@ func checkSpread(t *testing.T, s *harness.Space, servers []harness.Server) {
 func checkPods(t *testing.T, s *harness.Space) {
 	t.Helper()
 	for _, pod := range s.Pods("c") {
-		gate, ready := false, false
-		for _, c := range pod.Status.Conditions {
-			gate = gate || (string(c.Type) == v1alpha1.InSyncGate && c.Status == corev1.ConditionTrue)
-			ready = ready || (c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue)
-		}
-		if !gate || !ready {
-			t.Errorf("pod %s: gate True: %t, Ready: %t", pod.Name, gate, ready)
+		if !harness.HasCondition(&pod, v1alpha1.InSyncGate) {
+			t.Errorf("pod %s of an Active cluster: its gate is not open", pod.Name)
 		}
 		if pod.Status.QOSClass == "" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || pod.Spec.Subdomain != "c" {
 			t.Errorf("pod %s: restart policy %s, subdomain %q", pod.Name, pod.Spec.RestartPolicy, pod.Spec.Subdomain)
@@ -153,6 +148,15 @@ func checkPods(t *testing.T, s *harness.Space) {
 			t.Errorf("pod %s has a memory limit of %s", pod.Name, memory)
 		}
 	}
+	// The gate is the manager's to open; its kubelet says afterwards that a pod is ready.
+	s.Eventually("every pod is ready", harness.ActiveWithin, func() error {
+		for _, pod := range s.Pods("c") {
+			if !harness.HasCondition(&pod, corev1.PodReady) {
+				return fmt.Errorf("pod %s is not", pod.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // checkStatusCommand runs `kubectl valkey status` as a person would.
@@ -182,7 +186,5 @@ func checkEvents(t *testing.T, s *harness.Space) {
 			t.Errorf("Warning about %s %s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
 		}
 	}
-	if n := len(s.EventsOf("c", v1alpha1.ReasonActive)); n != 1 {
-		t.Errorf("%d events say that the cluster is Active, want 1", n)
-	}
+	s.WaitEvents("c", v1alpha1.ReasonActive, 1)
 }

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/x509"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,9 +40,13 @@ func TestCertManagerIssuesAndRenews(t *testing.T) {
 	if manifests.Code != 0 {
 		t.Fatal(manifests)
 	}
-	if r := s.RunKubectl(t.Context(), manifests.Stdout, "apply", "-f", "-"); r.Code != 0 {
-		t.Fatal(r)
-	}
+	// That a kind is established does not mean that it is listed yet.
+	s.Eventually("the manifests are applied", time.Minute, func() error {
+		if r := s.RunKubectl(t.Context(), manifests.Stdout, "apply", "-f", "-"); r.Code != 0 {
+			return fmt.Errorf("%s", r)
+		}
+		return nil
+	})
 	if r := s.Kubectl("wait", "--for=condition=Ready", "certificate/c-tls", "--timeout=2m"); r.Code != 0 {
 		t.Fatal(r)
 	}
@@ -57,9 +63,12 @@ func TestCertManagerIssuesAndRenews(t *testing.T) {
 		t.Fatal(r)
 	}
 	s.StartClient("c-tls")
-	if out, err := s.CLI("", append([]string{"-h", s.Names("c")[0]}, append(verified, "PING")...)...); err != nil || out != "PONG\n" {
-		t.Errorf("PING through the Service: %q, %v", out, err)
-	}
+	s.Eventually("a server answers by the name of the Service", time.Minute, func() error {
+		if out, err := s.CLI("", append([]string{"-h", s.Names("c")[0]}, append(verified, "PING")...)...); err != nil || out != "PONG\n" {
+			return fmt.Errorf("PING through the Service: %q, %w", out, err)
+		}
+		return nil
+	})
 	before := s.Pods("c")
 	connections := s.Connect(before, encrypted...)
 

@@ -48,7 +48,7 @@ spec: {configRef: %[1]s, shards: %[6]d, replicasPerShard: 1}
 	t.Cleanup(func() { s.RunKubectl(s.Background(), "", "delete", "valkeyconfig", config) })
 	apply(both(memory, 3))
 	s.WaitActive("c")
-	w := s.StartWriter("c", "", patient, "--preload", fmt.Sprint(keys), "--size", fmt.Sprint(size), "--every", "20ms")
+	w := s.StartWriter("c", patient, "--preload", fmt.Sprint(keys), "--size", fmt.Sprint(size), "--every", "20ms")
 	before := podUIDs(s)
 	history := s.History()
 
@@ -72,7 +72,7 @@ spec: {configRef: %[1]s, shards: %[6]d, replicasPerShard: 1}
 			t.Errorf("pod %s has %s of memory, want %s", p.Name, got, more)
 		}
 	}
-	wantSmooth(t, w, w.Stop())
+	wantSmooth(t, w, w.Stop(), longest)
 }
 
 // inTwoPlaces returns no error for a cluster that has taken out a node of those that

@@ -73,16 +73,20 @@ func TestObjectsOfOthersAreNeverTouched(t *testing.T) {
 	}
 	s.WaitActive("c")
 	s.WaitFormed("c", 1, 1)
-	said := map[string]int{}
-	for _, e := range s.Events() {
-		if e.Reason == v1alpha1.ReasonNameConflict && e.Type == corev1.EventTypeWarning {
-			said[e.Message] += max(1, int(e.Count))
-		}
-	}
+	var said map[string]int
 	// A node says once that it can't have its pod, though two objects were in the way.
-	if want := len(foreign) - 1; len(said) != want {
-		t.Errorf("%d different events, want %d: %v", len(said), want, said)
-	}
+	s.Eventually("each conflict was told", time.Minute, func() error {
+		said = map[string]int{}
+		for _, e := range s.Events() {
+			if e.Reason == v1alpha1.ReasonNameConflict && e.Type == corev1.EventTypeWarning {
+				said[e.Message] += max(1, int(e.Count))
+			}
+		}
+		if want := len(foreign) - 1; len(said) != want {
+			return fmt.Errorf("%d different events, want %d: %v", len(said), want, said)
+		}
+		return nil
+	})
 	for message, n := range said {
 		if n != 1 {
 			t.Errorf("said %d times: %s", n, message)

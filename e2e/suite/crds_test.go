@@ -38,7 +38,7 @@ func TestAManagerWithOlderCRDsLooksAfterItsClusters(t *testing.T) {
 	forget(t, s, "valkeynodes", "host")
 	before, pods := podUIDs(s), s.Births(&corev1.PodList{})
 	e.ReplaceManager(t)
-	pass(t, s, 10*time.Second)
+	pass(t, s, 20*time.Second) // twice the slowest tick
 	wantFewWrites(t, s, 30*time.Second)
 	if err := pods.Want(0); err != nil {
 		t.Error(err)

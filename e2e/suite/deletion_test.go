@@ -19,7 +19,7 @@ import (
 // waitNothingLeft waits until all that the manager made is gone.
 func waitNothingLeft(t *testing.T, s *harness.Space) {
 	t.Helper()
-	s.Eventually("everything is deleted", 90*time.Second, func() error {
+	s.Eventually("everything is deleted", harness.ActiveWithin, func() error {
 		var errs []error
 		for _, o := range ours(everything(t, s)) {
 			errs = append(errs, fmt.Errorf("%s %s is still there", o.GetKind(), o.GetName()))
@@ -47,7 +47,7 @@ func TestDeletionLeavesNothing(t *testing.T) {
 				}
 			}
 			begin := time.Now()
-			if r := s.Kubectl("delete", "vkc", "c", "--cascade="+cascade, "--timeout=60s"); r.Code != 0 {
+			if r := s.Kubectl("delete", "vkc", "c", "--cascade="+cascade, "--timeout=3m"); r.Code != 0 {
 				t.Fatal(r)
 			}
 			waitNothingLeft(t, s)
@@ -77,7 +77,7 @@ func TestOrphanedNodesAreLeftAlone(t *testing.T) {
 	s := harness.Start(t).Space(t, 4)
 	s.Create(s.Cluster("c", 2, 1))
 	s.WaitActive("c")
-	if r := s.Kubectl("delete", "vkc", "c", "--cascade=orphan", "--timeout=60s"); r.Code != 0 {
+	if r := s.Kubectl("delete", "vkc", "c", "--cascade=orphan", "--timeout=3m"); r.Code != 0 {
 		t.Fatal(r)
 	}
 	audit, local := s.Audit(t, "that the manager leaves orphans alone")
@@ -107,7 +107,7 @@ func TestOrphanedNodesAreLeftAlone(t *testing.T) {
 	}
 	// Whoever orphaned them deletes them by their label.
 	kinds := "valkeynodes,services,secrets,configmaps,poddisruptionbudgets"
-	if r := s.Kubectl("delete", kinds, "-l", v1alpha1.LabelInstance+"=c", "--timeout=90s"); r.Code != 0 {
+	if r := s.Kubectl("delete", kinds, "-l", v1alpha1.LabelInstance+"=c", "--timeout=3m"); r.Code != 0 {
 		t.Fatal(r)
 	}
 	waitNothingLeft(t, s)
@@ -148,12 +148,14 @@ func TestDeletionNeedsNoManager(t *testing.T) {
 	s := e.Space(t, 4)
 	s.Create(s.Cluster("c", 2, 1))
 	c := s.WaitActive("c")
+	t.Cleanup(func() {
+		if err := e.ScaleManager(s.Background(), 1); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := e.ScaleManager(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	s.Delete(c)
 	waitNothingLeft(t, s)
-	if err := e.ScaleManager(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -154,10 +156,14 @@ func TestCLIAndReport(t *testing.T) {
 	s.WaitActive("c")
 
 	for i, key := range []string{"a", "b", "c", "d"} { // of both shards: redirects are followed, and verified
-		r := s.RunKubectl(t.Context(), password+"\n", "valkey", "cli", "c", "--valkey-user", "app", "-n", s.Name, "--", "SET", key, "value")
-		if r.Code != 0 || !strings.Contains(r.Stdout, "OK") {
-			t.Errorf("key %d: %s", i, r)
-		}
+		// Redirects give names of pods, which DNS may not have yet.
+		s.Eventually(fmt.Sprintf("key %d is written", i), time.Minute, func() error {
+			r := s.RunKubectl(t.Context(), password+"\n", "valkey", "cli", "c", "--valkey-user", "app", "-n", s.Name, "--", "SET", key, "value")
+			if r.Code != 0 || !strings.Contains(r.Stdout, "OK") {
+				return fmt.Errorf("%s", r)
+			}
+			return nil
+		})
 	}
 	r := s.RunKubectl(t.Context(), password+"\nGET a\nACL WHOAMI\n", "valkey", "cli", "c", "--valkey-user", "app", "--shard", "1", "-n", s.Name)
 	if r.Code != 0 || harness.Contains(r.Stdout, "value", "app") != nil {

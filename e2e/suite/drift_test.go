@@ -49,7 +49,7 @@ func TestWhatTheManagerMadeStaysAsItIs(t *testing.T) {
 			t.Fatalf("%T is no object", obj)
 		}
 		spoil()
-		if err := s.Client.Update(t.Context(), obj); err != nil {
+		if err := s.Client.Patch(t.Context(), obj, client.MergeFrom(good)); err != nil {
 			t.Fatalf("change %s: %v", name, err)
 		}
 		restored := func() error {

@@ -4,7 +4,6 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"regexp"
@@ -185,17 +184,24 @@ func (r *cliReader) read(ctx context.Context, keys []int) error {
 
 // readOn reads all the time, until the returned function is called, which says how many
 // batches were read. A person whose valkey-cli is refused in the middle of a handover
-// starts it again: what is not read at last is an error.
+// starts it again, also after the operation, which its last batch may have begun in:
+// what is not read at last is an error.
 func (r *cliReader) readOn(ctx context.Context) func() (int, error) {
 	stop, done := make(chan struct{}), make(chan error, 1)
 	batches := 0
 	go func() {
 		var last error
 		for from := 0; ; from = (from + cliBatch) % keysOutside {
+			keys := make([]int, cliBatch)
+			for i := range keys {
+				keys[i] = from + i
+			}
 			select {
 			case <-stop:
-				if last == nil && batches == 0 {
-					last = errors.New("valkey-cli read nothing")
+				for begin := time.Now(); (last != nil || batches == 0) && time.Since(begin) < refusedAtMost; {
+					if last = r.read(ctx, keys); last == nil {
+						batches++
+					}
 				}
 				done <- last
 				return
@@ -203,10 +209,6 @@ func (r *cliReader) readOn(ctx context.Context) func() (int, error) {
 				done <- ctx.Err()
 				return
 			default:
-			}
-			keys := make([]int, cliBatch)
-			for i := range keys {
-				keys[i] = from + i
 			}
 			if last = r.read(ctx, keys); last == nil {
 				batches++

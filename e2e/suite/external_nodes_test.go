@@ -97,10 +97,12 @@ func TestDisableListsClientsThatMayHoldTheOldNames(t *testing.T) {
 	s.Create(c)
 	c = waitOutside(s, "clients are directed to the outside names")
 	port := c.Status.ExternalEndpoints[0].Ports[0]
-	conn, err := net.DialTimeout("tcp", net.JoinHostPort(s.Machine(), fmt.Sprint(port)), 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var conn net.Conn
+	// kube-proxy gathers changes for a second.
+	s.Eventually("the port leads to a server", time.Minute, func() (err error) {
+		conn, err = net.DialTimeout("tcp", net.JoinHostPort(s.Machine(), fmt.Sprint(port)), 10*time.Second)
+		return err
+	})
 	defer conn.Close()
 	pong := make([]byte, len("+PONG\r\n"))
 	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {

@@ -60,7 +60,7 @@ func TestRoutesOfAGatewayLeadToEachNode(t *testing.T) {
 	routes := dynamic.NewForConfigOrDie(s.Config).Resource(schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "tcproutes"}).Namespace(s.Name)
 	ports := func(want ...int64) {
 		t.Helper()
-		s.Eventually(fmt.Sprintf("routes are attached to ports %v", want), 90*time.Second, func() error {
+		s.Eventually(fmt.Sprintf("routes are attached to ports %v", want), harness.ActiveWithin, func() error {
 			list, err := routes.List(t.Context(), metav1.ListOptions{})
 			if err != nil {
 				return err

@@ -27,7 +27,7 @@ func TestEditBeforeTheFirstSlotReplacesTheTarget(t *testing.T) {
 	s := harness.Start(t).Space(t, 4)
 	label := "kubectl-valkey-e2e/" + s.Name
 	c := s.Cluster("c", 3, 0)
-	c.Spec.Placement = &v1alpha1.Placement{NodeSelector: map[string]string{label: "here"}}
+	c.Spec.Placement = &v1alpha1.Placement{NodeSelector: map[string]v1alpha1.NodeLabelValue{label: "here"}}
 	s.Create(c)
 	waitTarget(s, shape{3, 0}, 3)
 	for _, want := range []shape{{4, 0}, {1, 1}, {2, 1}} {
@@ -37,8 +37,8 @@ func TestEditBeforeTheFirstSlotReplacesTheTarget(t *testing.T) {
 	labelNodes(t, s, label)
 	s.WaitActive("c")
 	s.WaitFormed("c", 2, 1)
-	if events := s.EventsOf("c", v1alpha1.ReasonActive); len(events) != 1 || harness.Contains(events[0].Message, "2 shards", "4/4") != nil {
-		t.Errorf("events of becoming Active: %q", messages(events))
+	if err := harness.Contains(s.WaitEvents("c", v1alpha1.ReasonActive, 1)[0].Message, "2 shards", "4/4"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -97,8 +97,8 @@ func TestEditAfterTheFirstSlotIsAppliedAfterwards(t *testing.T) {
 	}
 	s.WaitActive("c")
 	s.WaitFormed("c", 4, 1)
-	if events := s.EventsOf("c", v1alpha1.ReasonActive); len(events) != 1 || harness.Contains(events[0].Message, "3 shards", "6/6") != nil {
-		t.Errorf("events of becoming Active: %q", messages(events))
+	if err := harness.Contains(s.WaitEvents("c", v1alpha1.ReasonActive, 1)[0].Message, "3 shards", "6/6"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -123,21 +123,11 @@ func TestResizeKeepsEveryKey(t *testing.T) {
 		}
 		t.Logf("%s after %s", want, time.Since(begin).Round(100*time.Millisecond))
 	}
-	if events := s.EventsOf("c", v1alpha1.ReasonActive); len(events) != 1 {
-		t.Errorf("the cluster became Active %d times", len(events))
-	}
+	s.WaitEvents("c", v1alpha1.ReasonActive, 1)
 	r := s.RunKubectl(t.Context(), "", "get", "vkc", "c", "-n", s.Name, "--subresource=scale", "-o", "jsonpath={.spec.replicas}/{.status.replicas}")
 	if r.Stdout != "2/2" {
 		t.Errorf("the scale subresource shows %s", r)
 	}
-}
-
-func messages(events []corev1.Event) []string {
-	var out []string
-	for i := range events {
-		out = append(out, events[i].Message)
-	}
-	return out
 }
 
 // deletePod deletes a pod as a person does, with its grace period.

@@ -198,9 +198,7 @@ func TestTheLossOfEveryCopyIsRepairedAndReported(t *testing.T) {
 	s.WaitCondition("c", v1alpha1.ConditionDataLoss, metav1.ConditionTrue, v1alpha1.ReasonDataLoss, "shard 1")
 	s.WaitActive("c")
 	s.WaitFormed("c", 3, 0)
-	if events := s.EventsOf("c", v1alpha1.ReasonDataLoss); len(events) != 1 {
-		t.Errorf("%d events tell of the loss", len(events))
-	}
+	s.WaitEvents("c", v1alpha1.ReasonDataLoss, 1)
 	annotation := v1alpha1.AnnotationRequestPrefix + "acknowledge=first"
 	if r := s.RunKubectl(t.Context(), "", "annotate", "vkc", "c", "-n", s.Name, annotation); r.Code != 0 {
 		t.Fatal(r)

@@ -24,7 +24,7 @@ func TestARollStaysSpreadAndAShardWithoutRoomGoesAgain(t *testing.T) {
 	label := "kubectl-valkey-e2e/" + s.Name
 	labelNodes(t, s, label)
 	c := s.Cluster("c", 3, 1)
-	c.Spec.Placement = &v1alpha1.Placement{Zones: zones, ZoneSpread: v1alpha1.ZoneSpreadRequired, NodeSelector: map[string]string{label: "here"}}
+	c.Spec.Placement = &v1alpha1.Placement{Zones: zones, ZoneSpread: v1alpha1.ZoneSpreadRequired, NodeSelector: map[string]v1alpha1.NodeLabelValue{label: "here"}}
 	ownConfig(s, c)
 	s.Create(c)
 	s.WaitActive("c")

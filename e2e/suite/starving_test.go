@@ -15,7 +15,7 @@ import (
 
 // nowhere is a place that no pod can run at.
 func nowhere() *v1alpha1.Placement {
-	return &v1alpha1.Placement{NodeSelector: map[string]string{"kubectl-valkey-e2e/nowhere": "here"}}
+	return &v1alpha1.Placement{NodeSelector: map[string]v1alpha1.NodeLabelValue{"kubectl-valkey-e2e/nowhere": "here"}}
 }
 
 // H-06: clusters whose pods never start say why and hold up no other.

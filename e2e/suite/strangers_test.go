@@ -44,6 +44,7 @@ func TestClustersThatTakeOverAddressesNeverMix(t *testing.T) {
 	for _, s := range []*harness.Space{a, b} {
 		s.WaitActive("c")
 	}
+	t.Cleanup(func() { cordon(t, a, "", false) })
 	for round := range rounds {
 		begin := time.Now()
 		pause := func(s *harness.Space, paused bool) {
@@ -60,10 +61,12 @@ func TestClustersThatTakeOverAddressesNeverMix(t *testing.T) {
 			waitFree(t, a, host, ip)
 		}
 		offer(t, host, address)
+		cordon(t, b, host, true)
 		pause(b, false)
 		if !waitApart(t, b, host, address, a) {
 			t.Errorf("round %d: no pod of the other cluster had address %s: this run proves too little", round+1, address)
 		}
+		cordon(t, b, host, false)
 		pause(a, false)
 		for _, s := range []*harness.Space{a, b} {
 			s.WaitActive("c")
@@ -71,6 +74,22 @@ func TestClustersThatTakeOverAddressesNeverMix(t *testing.T) {
 		}
 		t.Logf("round %d: address %s after %s", round+1, address, time.Since(begin).Round(100*time.Millisecond))
 		a, b = b, a
+	}
+}
+
+// cordon leaves new pods no Kubernetes node but one, or makes all usable again.
+func cordon(t *testing.T, s *harness.Space, host string, others bool) {
+	t.Helper()
+	var hosts corev1.NodeList
+	if err := s.Client.List(s.Background(), &hosts); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range hosts.Items {
+		before := n.DeepCopy()
+		n.Spec.Unschedulable = others && n.Name != host
+		if err := s.Client.Patch(s.Background(), &n, client.MergeFrom(before)); err != nil {
+			t.Errorf("change node %s: %v", n.Name, err)
+		}
 	}
 }
 

@@ -114,9 +114,8 @@ func TestEveryPodIsLostAtOnce(t *testing.T) {
 		}
 	}
 	s.WaitCondition("c", v1alpha1.ConditionDataLoss, metav1.ConditionTrue, v1alpha1.ReasonDataLoss, "shard 0", "shard 1", "shard 2")
-	events := s.EventsOf("c", v1alpha1.ReasonDataLoss)
-	if len(events) != 1 || events[0].Type != corev1.EventTypeWarning {
-		t.Errorf("the loss is told in %d events, want one: %q", len(events), messages(events))
+	if e := s.WaitEvents("c", v1alpha1.ReasonDataLoss, 1)[0]; e.Type != corev1.EventTypeWarning {
+		t.Errorf("the loss is told by a %s event: %s", e.Type, e.Message)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestUpgradeDowngradeAndRemoval(t *testing.T) {
 	s.Create(s.Cluster("c", 3, 1))
 	s.WaitActive("c")
 	s.WaitFormed("c", 3, 1)
-	w := s.StartWriter("c", "", "--ranges", harness.Ranges(3), "--every", "10ms", "--patience", "5s")
+	w := s.StartWriter("c", "--ranges", harness.Ranges(3), "--every", "10ms", "--patience", "5s")
 	menu := u.menu()
 
 	w.Mark("downgrade")

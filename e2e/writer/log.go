@@ -112,7 +112,7 @@ func (w *writer) report(ctx context.Context) (*report.Report, error) {
 // window sums up the time between two moments. A gap belongs to the window in which
 // it began, so that it counts as a whole, and once.
 func (l *log) window(name string, from, until time.Time) report.Window {
-	w := report.Window{Name: name, Ms: ms(until.Sub(from)), GapMs: make([]float64, len(l.ranges))}
+	w := report.Window{Name: name, Ms: ms(until.Sub(from)), GapMs: make([]float64, len(l.ranges)), GapAtMs: make([]float64, len(l.ranges))}
 	last := make([]time.Time, len(l.ranges))
 	for i := range last {
 		last[i] = from
@@ -123,7 +123,7 @@ func (l *log) window(name string, from, until time.Time) report.Window {
 			continue
 		}
 		if last[a.part].Before(until) {
-			w.GapMs[a.part] = max(w.GapMs[a.part], ms(a.at.Sub(last[a.part])))
+			noteGap(&w, a.part, from, last[a.part], a.at)
 			last[a.part] = a.at
 		}
 		if a.at.Before(until) {
@@ -132,7 +132,7 @@ func (l *log) window(name string, from, until time.Time) report.Window {
 	}
 	for i, at := range last {
 		if at.Before(until) {
-			w.GapMs[i] = max(w.GapMs[i], ms(until.Sub(at)))
+			noteGap(&w, i, from, at, until)
 		}
 	}
 	for _, f := range l.errors {
@@ -150,6 +150,13 @@ func (l *log) window(name string, from, until time.Time) report.Window {
 		w.MedianMs, w.WorstMs = ms(took[len(took)/2]), ms(took[len(took)-1])
 	}
 	return w
+}
+
+// noteGap keeps the longest gap of a range.
+func noteGap(w *report.Window, part int, from, since, until time.Time) {
+	if gap := ms(until.Sub(since)); gap > w.GapMs[part] {
+		w.GapMs[part], w.GapAtMs[part] = gap, ms(since.Sub(from))
+	}
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

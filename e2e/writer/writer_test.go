@@ -34,7 +34,7 @@ func TestAGapLastsFromSuccessToSuccess(t *testing.T) {
 		l.wrote(fmt.Sprintf("k%d", w.ms), w.slot, at(w.ms-5), at(w.ms), w.err)
 	}
 	first, second := l.window("first", at(0), at(100)), l.window("second", at(100), at(200))
-	if got := fmt.Sprint(first.GapMs, first.Writes, first.Failed, first.Errors); got != "[75 140] 4 1 [refused]" {
+	if got := fmt.Sprint(first.GapMs, first.GapAtMs, first.Writes, first.Failed, first.Errors); got != "[75 140] [20 10] 4 1 [refused]" {
 		t.Errorf("the first window has %s", got)
 	}
 	if got := fmt.Sprint(second.GapMs, second.Writes, second.Failed); got != "[60 50] 3 0" {

@@ -15,7 +15,7 @@ func generationSpec() v1alpha1.ValkeyNodeSpec {
 	c := cluster()
 	c.Spec.Placement = &v1alpha1.Placement{
 		Zones:        []string{"a", "b"},
-		NodeSelector: map[string]string{"disk": "fast", "pool": "valkey"},
+		NodeSelector: map[string]v1alpha1.NodeLabelValue{"disk": "fast", "pool": "valkey"},
 		Tolerations: []corev1.Toleration{
 			{Key: "dedicated", Value: "valkey", Effect: corev1.TaintEffectNoSchedule},
 			{Key: "flaky", Operator: corev1.TolerationOpExists},

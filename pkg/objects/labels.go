@@ -1,6 +1,8 @@
 package objects
 
 import (
+	"strconv"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -34,6 +36,13 @@ func ShardLabels(cluster string, shard int32) map[string]string {
 	labels := Labels(cluster)
 	labels[v1alpha1.LabelShardIndex] = formatIndex(shard)
 	return labels
+}
+
+// ShardOf reads the shard's index from the labels of an object. The error says that the
+// label is missing or no index.
+func ShardOf(labels map[string]string) (int32, error) {
+	shard, err := strconv.ParseInt(labels[v1alpha1.LabelShardIndex], 10, 32)
+	return int32(shard), err
 }
 
 // clusterMeta is the metadata of an object that a cluster owns.

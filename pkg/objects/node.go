@@ -43,7 +43,7 @@ func Node(cluster *v1alpha1.ValkeyCluster, in NodeInput) *v1alpha1.ValkeyNode {
 			ImagePullSecrets: in.PullSecrets,
 			CPU:              in.CPU,
 			Memory:           in.Memory,
-			ValkeySettings:   settingValues(in.Settings),
+			ValkeySettings:   retyped[v1alpha1.SettingValue](in.Settings),
 			ShardIndex:       in.ShardIndex,
 			NodeIndex:        in.NodeIndex,
 			Placement:        cluster.Spec.Placement.DeepCopy(),
@@ -66,13 +66,14 @@ func PodWasCreated(node *v1alpha1.ValkeyNode) bool {
 		meta.IsStatusConditionTrue(node.Status.Conditions, v1alpha1.ConditionPodCreated)
 }
 
-func settingValues(settings map[string]string) map[string]v1alpha1.SettingValue {
-	if len(settings) == 0 {
+// retyped returns a map whose values are strings of another type, nil if it is empty.
+func retyped[To, From ~string](m map[string]From) map[string]To {
+	if len(m) == 0 {
 		return nil
 	}
-	values := make(map[string]v1alpha1.SettingValue, len(settings))
-	for key, value := range settings {
-		values[key] = v1alpha1.SettingValue(value)
+	out := make(map[string]To, len(m))
+	for key, value := range m {
+		out[key] = To(value)
 	}
-	return values
+	return out
 }

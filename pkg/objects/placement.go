@@ -33,7 +33,7 @@ func place(spec *corev1.PodSpec, node *v1alpha1.ValkeyNode, defaultSpread v1alph
 	if spread == "" {
 		spread = defaultSpread
 	}
-	spec.NodeSelector = wish.NodeSelector
+	spec.NodeSelector = retyped[string](wish.NodeSelector)
 	spec.PriorityClassName = wish.PriorityClassName
 	spec.Tolerations = tolerations(wish.Tolerations)
 	spec.Affinity = zoneAffinity(wish.Zones, node.Spec.PreferredZone)

@@ -122,7 +122,7 @@ func TestTolerationsAreTheUsersAndArm64EachOnce(t *testing.T) {
 
 func TestSchedulingFieldsArriveOnThePod(t *testing.T) {
 	spec := placedPod(&v1alpha1.Placement{
-		NodeSelector:      map[string]string{"pool": "valkey"},
+		NodeSelector:      map[string]v1alpha1.NodeLabelValue{"pool": "valkey"},
 		PriorityClassName: "high",
 	}, "", "")
 	if diff := cmp.Diff(map[string]string{"pool": "valkey"}, spec.NodeSelector); diff != "" {

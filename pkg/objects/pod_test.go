@@ -45,7 +45,7 @@ func featurePods() map[string]*corev1.Pod {
 			c.Spec.Placement = &v1alpha1.Placement{
 				Zones:             []string{"zone-a", "zone-b"},
 				ZoneSpread:        v1alpha1.ZoneSpreadRequired,
-				NodeSelector:      map[string]string{"pool": "valkey"},
+				NodeSelector:      map[string]v1alpha1.NodeLabelValue{"pool": "valkey"},
 				Tolerations:       []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}},
 				PriorityClassName: "high",
 			}
@@ -191,6 +191,9 @@ func TestLivenessAsksForAnyReplyAndReadinessIsTheManagers(t *testing.T) {
 		probe := container.LivenessProbe
 		if tls := name == "pod-tls"; tls != (probe.TCPSocket != nil) || tls != (probe.Exec == nil) {
 			t.Errorf("%s: liveness %+v", name, probe.ProbeHandler)
+		}
+		if tcp := probe.TCPSocket; tcp != nil && (tcp.Host != "" || tcp.Port.IntValue() != 6379) {
+			t.Errorf("%s: the kubelet connects to %q, port %s, not to the pod's 6379", name, tcp.Host, tcp.Port.String())
 		}
 	}
 }

@@ -21,7 +21,7 @@ func wishes() map[string]func(*v1alpha1.ValkeyCluster, *objects.NodeInput) {
 		"placed": func(c *v1alpha1.ValkeyCluster, _ *objects.NodeInput) {
 			c.Spec.Placement = &v1alpha1.Placement{
 				Zones: []string{"a", "b", "c"}, ZoneSpread: v1alpha1.ZoneSpreadRequired,
-				NodeSelector: map[string]string{"pool": "valkey"}, PriorityClassName: "high",
+				NodeSelector: map[string]v1alpha1.NodeLabelValue{"pool": "valkey"}, PriorityClassName: "high",
 				Tolerations: []corev1.Toleration{{Key: "dedicated", Value: "valkey", Effect: corev1.TaintEffectNoSchedule}},
 			}
 		},

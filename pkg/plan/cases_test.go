@@ -198,3 +198,48 @@ func TestWhatDisruptsIsDecidedFromTheAPIServer(t *testing.T) {
 		}
 	}
 }
+
+// A source deletes what it gave away before it serves anybody again, so what it gives
+// away at once is bounded by its keys; so is how often it is copied for that.
+func TestSlotsMoveInMigrationsOfFewKeys(t *testing.T) {
+	for keys, want := range map[int64]int{0: 1, 4096 * 2: 1, 4096*2 + 1: 2, 200_000: 25, 100_000_000: 32} {
+		w := newWorld(t, 1, 0)
+		w.settle()
+		w.Servers[w.State.Nodes[0].Name].Keys = keys
+		w.State.Target.Shards = 2
+		if a := w.until(plan.MoveSlots)[0]; a.Jobs != want || a.Slots.Len() != slots.Count/2 {
+			t.Errorf("half of %d keys move in %d migrations of %d slots, want %d", keys, a.Jobs, a.Slots.Len(), want)
+		}
+	}
+}
+
+// The pod of a shard that went may take long to end, and the shard is wanted again.
+func TestANewNodeNeverWaitsForAPodOfItsName(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	first := w.until(plan.CreateNode)[0]
+	w.State.Former = map[string]bool{first.Node: true}
+	again := w.until(plan.CreateNode)[0]
+	if again.Node == first.Node || again.Position != first.Position {
+		t.Errorf("%+v while a pod has the name %s", again, first.Node)
+	}
+}
+
+// One move is several migrations, most of which wait their turn.
+func TestWhatIsOnItsWayIsCountedOverAllMigrations(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.settle()
+	from, to := w.primaryOf(0), w.primaryOf(1)
+	s := w.Observe()
+	job := func(start, end uint16, state string) topology.Migration {
+		return topology.Migration{
+			Export: true, SourceID: w.Servers[from.Name].ID, TargetID: w.Servers[to.Name].ID,
+			Slots: slots.FromRanges(slots.Range{Start: start, End: end}), State: state,
+		}
+	}
+	answer(t, s, from.Name).Migrations = []topology.Migration{
+		job(20, 29, "waiting-to-snapshot"), job(10, 19, "snapshotting"), job(0, 9, "success"),
+	}
+	if d := plan.Next(s); d.Waiting != "20 slots are on their way from node "+from.Name {
+		t.Errorf("waiting for %q", d.Waiting)
+	}
+}

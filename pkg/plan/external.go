@@ -14,11 +14,29 @@ type External struct {
 	Exposed bool
 	// Labelled is whether its pod has the label by which that port leads to it.
 	Labelled bool
+	// Opening is whether clients, who are directed to that port, may still be refused there:
+	// the label or the readiness of its pod is too new for every proxy to know of it.
+	Opening bool
 }
 
 // hidden reports whether a node should have a port outside that does not lead to it
 // yet.
 func (n Node) hidden() bool { return n.External.Exposed && !n.External.Labelled }
+
+// outOfReach says why clients outside may not reach a node yet, which is about to serve
+// them.
+func (m *model) outOfReach(n Node) string {
+	ending := m.Ending[n.Position.Shard]
+	switch {
+	case n.hidden():
+		return fmt.Sprintf("the outside port of replica %s does not lead to it yet", n.Name)
+	case n.External.Exposed && n.External.Opening:
+		return fmt.Sprintf("the outside port of replica %s has only just come to lead to it", n.Name)
+	case n.External.Exposed && ending != "":
+		return fmt.Sprintf("clients outside may still be connected to pod %s, which ends, by the outside port of replica %s", ending, n.Name)
+	}
+	return ""
+}
 
 // Labels are the nodes whose label for external access is to come off, and those
 // that get it: a port outside leads to at most one node, so within a position a label

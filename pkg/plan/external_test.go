@@ -131,6 +131,31 @@ func TestARollWaitsForOutsidePorts(t *testing.T) {
 	}
 }
 
+func TestAShardIsNotHandedToAReplicaThatNoPortLeadsTo(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.settle()
+	w.expose()
+	w.primaryOf(0).Outdated = "image valkey:1, not valkey:2"
+	replica := w.replicasOf(0)[0]
+	for _, c := range []struct {
+		labelled, opening bool
+		ending            map[int32]string
+		want              string
+	}{
+		{false, true, nil, "does not lead to it yet"},
+		{true, true, nil, "has only just come to lead to it"},
+		{true, false, map[int32]string{0: "c-old"}, "still be connected to pod c-old"},
+		{true, false, map[int32]string{1: "c-old"}, ""},
+		{true, false, nil, ""},
+	} {
+		replica.External.Labelled, replica.External.Opening, w.State.Ending = c.labelled, c.opening, c.ending
+		d := plan.Next(w.Observe())
+		if moved := len(d.Actions) > 0; moved != (c.want == "") || !strings.Contains(d.Waiting, c.want) || !moved && !strings.Contains(d.Waiting, "outside port of replica "+replica.Name) {
+			t.Errorf("labelled %v, opening %v, ending %v: %v, waiting %q", c.labelled, c.opening, c.ending, kinds(d), d.Waiting)
+		}
+	}
+}
+
 func TestTheLabelOfADeadNodeGoesAtOnce(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	w.settle()
@@ -196,6 +221,39 @@ func TestANewShardGetsNoSlotsBeforeItCanBeReached(t *testing.T) {
 	w.State.Unexposed = nil
 	w.settle()
 	w.check(3, 0)
+}
+
+// A shard that can't be reached holds up no other.
+func TestANewShardThatCanNotBeReachedHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.settle()
+	w.State.Target.Shards = 4
+	w.State.Unexposed = map[int32]string{2: "its Service has no address"}
+	given := map[int32]bool{}
+	waiting := w.waits(func(a plan.Action) {
+		if a.Kind == plan.MoveSlots {
+			given[w.node(a.Target).Position.Shard] = true
+		}
+	})
+	if given[2] || !given[3] || !strings.Contains(waiting, "its Service has no address") {
+		t.Errorf("slots move to shards %v, want 3 only; waiting for %q", given, waiting)
+	}
+}
+
+// A shard that has slots already needs no first one to open the way.
+func TestAShardThatNobodyAnswersForGetsNoMoreSlots(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	w.State.Target.Shards = 2
+	w.State.Unrouted = map[int32]string{0: "pod x is not ready", 1: "pod y is not ready"}
+	waiting := w.waits(func(a plan.Action) {
+		if a.Kind == plan.MoveSlots {
+			t.Errorf("slots move: %s", a.Reason)
+		}
+	})
+	if !strings.Contains(waiting, "no more slots are moved to it") {
+		t.Errorf("waiting for %q", waiting)
+	}
 }
 
 // A Service leads to a pod that is ready, and a new primary is with its first slot: the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
 
 // primaryOf and replicasOf return nodes of a settled world.
@@ -50,11 +51,14 @@ func TestAPrimaryWhoseContainerEndedIsFollowedAtOnceByForce(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.settle()
 	primary, replicas := w.primaryOf(1), w.replicasOf(1)
-	w.Servers[replicas[0].Name].Offset, w.Servers[replicas[1].Name].Offset = 10, 20
 	primary.Pod, primary.Detail = plan.PodTerminated, "container ended with exit code 137"
-	a := only(t, plan.Next(w.Observe()))
-	if a.Kind != plan.Failover || a.Mode != plan.Force || a.Node != replicas[1].Name {
-		t.Errorf("want FORCE by the replica that is ahead, got %+v", a)
+	var a plan.Action
+	for i, ahead := range replicas {
+		w.Servers[ahead.Name].Offset, w.Servers[replicas[1-i].Name].Offset = 20, 10
+		a = only(t, plan.Next(w.Observe()))
+		if a.Kind != plan.Failover || a.Mode != plan.Force || a.Node != ahead.Name {
+			t.Errorf("want FORCE by %s, which is ahead, got %+v", ahead.Name, a)
+		}
 	}
 	if !strings.Contains(a.Reason, primary.Name) || !strings.Contains(a.Reason, "137") {
 		t.Errorf("reason %q", a.Reason)
@@ -92,18 +96,77 @@ func TestAPrimaryThatIsOnlyOutOfReachIsLeftToTheElection(t *testing.T) {
 
 // F-01, F-03
 func TestTakeoverOnlyWithoutAMajority(t *testing.T) {
-	w := newWorld(t, 3, 1)
-	w.settle()
-	for _, shard := range []int32{0, 1} {
-		w.primaryOf(shard).Pod = plan.PodTerminated
+	for what, c := range map[string]struct {
+		shards int32
+		dead   []int32
+		change func(*world, plan.State)
+	}{
+		"two of three are dead": {3, []int32{0, 1}, nil},
+		"one of two is dead":    {2, []int32{0}, nil},
+		"two are dead, and nobody has noticed": {3, []int32{0, 1}, func(_ *world, s plan.State) {
+			flag(s, func(string, *topology.Member) bool { return true }, false)
+		}},
+		"one is dead and one is cut off": {3, []int32{0}, func(w *world, s plan.State) {
+			alone := w.primaryOf(1).Name
+			flag(s, func(viewer string, row *topology.Member) bool { return viewer == alone && !row.Myself }, true)
+		}},
+	} {
+		w := newWorld(t, c.shards, 1)
+		w.settle()
+		for _, shard := range c.dead {
+			w.primaryOf(shard).Pod = plan.PodTerminated
+		}
+		s := w.Observe()
+		if c.change != nil {
+			c.change(w, s)
+		}
+		d := plan.Next(s)
+		if len(d.Actions) != len(c.dead) {
+			t.Errorf("%s: want %d takeovers, got %+v", what, len(c.dead), d)
+		}
+		for _, a := range d.Actions {
+			if a.Kind != plan.Failover || a.Mode != plan.Takeover {
+				t.Errorf("%s: want TAKEOVER, got %s %s", what, a.Kind, a.Mode)
+			}
+		}
 	}
-	d := plan.Next(w.Observe())
-	if len(d.Actions) != 2 {
-		t.Fatalf("want two takeovers, got %+v", d)
+}
+
+// flag marks rows of the servers' tables as failed or as well.
+func flag(s plan.State, which func(viewer string, row *topology.Member) bool, failed bool) {
+	for i := range s.Replies {
+		for j := range s.Replies[i].Members {
+			if m := &s.Replies[i].Members[j]; which(s.Replies[i].Node, m) {
+				m.Failed, m.LinkUp = failed, !failed
+			}
+		}
 	}
-	for _, a := range d.Actions {
-		if a.Kind != plan.Failover || a.Mode != plan.Takeover {
-			t.Errorf("want TAKEOVER, got %s %s", a.Kind, a.Mode)
+}
+
+// A primary that its replica still follows serves, whoever else suspects it, and one
+// that was silent for a moment may answer the next time.
+func TestWithoutAMajorityNobodyTakesOverFromAPrimaryThatMayServe(t *testing.T) {
+	for what, c := range map[string]struct {
+		silent time.Duration
+		linkUp bool
+		takes  bool
+	}{
+		"silent for long":                     {time.Minute, false, true},
+		"silent for a moment":                 {2 * time.Second, false, false},
+		"silent for long, and still followed": {time.Minute, true, false},
+	} {
+		w := newWorld(t, 1, 2)
+		w.settle()
+		primary := w.primaryOf(0)
+		primary.Silent = c.silent
+		s := w.silence(w.Observe(), primary.Name, true)
+		for _, n := range w.replicasOf(0) {
+			r := &answer(t, s, n.Name).Replication
+			r.LinkUp, r.HasLinkDownSeconds, r.LinkDownSeconds = c.linkUp, !c.linkUp, 10
+		}
+		takes := slices.ContainsFunc(plan.Next(s).Actions, func(a plan.Action) bool { return a.Kind == plan.Failover })
+		if takes != c.takes {
+			t.Errorf("%s: takeover %v, want %v", what, takes, c.takes)
 		}
 	}
 }
@@ -163,6 +226,14 @@ func TestAPrimaryThatIsToldToStopHandsOverInTheFirstSecond(t *testing.T) {
 	primary.Terminating = true
 	if a := only(t, plan.Next(w.Observe())); a.Kind != plan.Failover || a.Mode != plan.Graceful || a.Target != primary.Name {
 		t.Errorf("want a graceful failover from %s, got %+v", primary.Name, a)
+	}
+	broken := w.Observe()
+	r := &answer(t, broken, w.replicasOf(2)[0].Name).Replication
+	r.LinkUp, r.HasLinkDownSeconds, r.LinkDownSeconds = false, true, 3
+	for _, a := range plan.Next(broken).Actions {
+		if a.Kind == plan.Failover {
+			t.Error("it hands over to a replica that does not follow it right now")
+		}
 	}
 	primary.TerminatingFor = 1500 * time.Millisecond
 	for _, a := range plan.Next(w.Observe()).Actions {
@@ -226,6 +297,23 @@ func TestAllNodesLostAtOnceFormAnEmptyClusterAgain(t *testing.T) {
 			if w.ByID(id) == nil {
 				t.Errorf("node %s lists member %s, which is gone", name, id)
 			}
+		}
+	}
+}
+
+func TestAHandoverToANodeThatIsNotInSyncIsRefused(t *testing.T) {
+	for what, spoil := range map[string]func(*plan.Node, *reply){
+		"its gate is closed": func(n *plan.Node, _ *reply) { n.InSync = false },
+		"its link is down":   func(_ *plan.Node, r *reply) { r.Replication.LinkUp = false },
+		"it copies the data": func(_ *plan.Node, r *reply) { r.Replication.SyncInProgress = true },
+	} {
+		w := newWorld(t, 2, 1)
+		w.settle()
+		replica := w.replicasOf(1)[0]
+		s := w.Observe()
+		spoil(replica, answer(t, s, replica.Name))
+		if a, err := plan.Handover(s, 1, replica.Name); err == nil {
+			t.Errorf("%s: %+v", what, a)
 		}
 	}
 }

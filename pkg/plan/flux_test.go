@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -120,28 +121,38 @@ func TestAnEditDuringCreationTakesNoNodeThatRuns(t *testing.T) {
 }
 
 func TestOfTwoGoodNodesInOnePositionOneLeaves(t *testing.T) {
-	w := newWorld(t, 2, 1)
-	w.settle()
-	double := w.replicasOf(1)[0].Position
-	w.do(plan.Action{Kind: plan.CreateNode, Node: "c-twin", Position: double, Reason: "a roll that was taken back"})
-	twin := w.node("c-twin")
-	var left []string
-	for range 20 {
-		d := plan.Next(w.Observe())
-		if d.Complete {
-			break
-		}
-		for _, a := range d.Actions {
-			if a.Kind == plan.Leave {
-				left = append(left, a.Node)
+	for _, promoted := range []bool{false, true} {
+		w := newWorld(t, 2, 1)
+		w.settle()
+		double := w.replicasOf(1)[0].Position
+		w.do(plan.Action{Kind: plan.CreateNode, Node: "c-twin", Position: double, Reason: "a roll that was taken back"})
+		if promoted {
+			for _, a := range w.until(plan.Activate) {
+				w.do(a)
 			}
-			w.do(a)
+			w.promote("c-twin")
 		}
+		var left []string
+		for range 20 {
+			d := plan.Next(w.Observe())
+			if d.Complete {
+				break
+			}
+			for _, a := range d.Actions {
+				if a.Kind == plan.Leave {
+					left = append(left, a.Node)
+					if a.Node == w.primaryOf(1).Name {
+						t.Errorf("promoted %v: the primary leaves", promoted)
+					}
+				}
+				w.do(a)
+			}
+		}
+		if len(left) != 1 {
+			t.Errorf("promoted %v: nodes %v left of two in position %v", promoted, left, double)
+		}
+		w.check(2, 1)
 	}
-	if len(left) != 1 || w.primaryOf(1).Name == left[0] {
-		t.Errorf("nodes %v left of two in position %v, one of them %s", left, double, twin.Name)
-	}
-	w.check(2, 1)
 }
 
 // A scale-in that was taken back may leave one node of a shard whose primary is
@@ -216,24 +227,99 @@ func TestAReplicaOfAReplicaIsGivenToThePrimary(t *testing.T) {
 	}
 }
 
+// promoteLast makes the last of a shard's three nodes its primary, which is surplus once
+// a shard has one replica.
+func (w *world) promoteLast(shard int32) {
+	w.t.Helper()
+	replicas := w.replicasOf(shard)
+	i := slices.IndexFunc(replicas, func(n *plan.Node) bool { return n.Position.Index == 2 })
+	w.promote(replicas[i].Name)
+}
+
 func TestAHandoverNamesItsShardAndIsNotAskedForTwice(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.settle()
-	for _, n := range w.replicasOf(1) {
-		if n.Position.Index == 2 {
-			w.promote(n.Name)
-			break
-		}
-	}
+	w.promoteLast(1)
 	w.State.Target.ReplicasPerShard = 1
 	s := w.Observe()
 	if a := only(t, plan.Next(s)); a.Kind != plan.Failover || a.Position.Shard != 1 {
 		t.Errorf("want a failover of shard 1, got %+v", a)
 	}
-	s.Failovers = map[int32]time.Duration{1: time.Second}
-	for _, a := range plan.Next(s).Actions {
-		if a.Kind == plan.Failover {
-			t.Error("a second failover is asked for while the first may be under way")
+	for _, ago := range []time.Duration{time.Second, 5 * time.Second} {
+		s.Failovers = map[int32]time.Duration{1: ago}
+		for _, a := range plan.Next(s).Actions {
+			if a.Kind == plan.Failover {
+				t.Errorf("a second failover is asked for %s after the first: it may be under way, or the voters don't vote again yet", ago)
+			}
+		}
+	}
+}
+
+// A handover is a disruption: the copy that is missing comes first.
+func TestAPrimaryThatIsSurplusStaysWhileAPositionHasNoNode(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.settle()
+	w.promoteLast(1)
+	w.State.Target.ReplicasPerShard = 1
+	missing := plan.Position{Shard: 2, Index: 1}
+	w.State.Nodes = slices.DeleteFunc(w.State.Nodes, func(n plan.Node) bool { return n.Position == missing })
+	w.State.Holds = map[plan.Position]plan.Hold{missing: {Remaining: time.Minute, Reason: "another is made in a minute"}}
+	if d := plan.Next(w.Observe()); len(d.Actions) > 0 || d.Waiting != "another is made in a minute" {
+		t.Errorf("want to wait for the node, got %v, waiting %q", kinds(d), d.Waiting)
+	}
+}
+
+// A server that is source and target at once may crash.
+func TestAServerNeverGivesAndTakesSlotsAtOnce(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.settle()
+	w.State.Target.Shards = 4
+	move := w.until(plan.MoveSlots)[0]
+	some := slots.FromRanges(slots.Range{Start: 0, End: 9})
+	for what, job := range map[string]struct {
+		of  string
+		job topology.Migration
+	}{
+		"the source takes": {move.Node, topology.Migration{SourceID: "another", Slots: some, State: "receiving-snapshot"}},
+		"the target gives": {move.Target, topology.Migration{Export: true, TargetID: "another", Slots: some, State: "snapshotting"}},
+	} {
+		s := w.Observe()
+		answer(t, s, job.of).Migrations = []topology.Migration{job.job}
+		for _, a := range plan.Next(s).Actions {
+			if a.Kind == plan.MoveSlots && (a.Node == job.of || a.Target == job.of) {
+				t.Errorf("%s: slots move from %s to %s", what, a.Node, a.Target)
+			}
+		}
+	}
+}
+
+// A primary may be in a place that is wished no more: nobody else waits until it is well.
+func TestNoSlotsMoveToASurplusPrimaryThatIsNotWell(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.settle()
+	w.promoteLast(0)
+	w.settle()
+	w.State.Target.Shards, w.State.Target.ReplicasPerShard = 2, 1
+	to := w.primaryOf(0).Name
+	for state, want := range map[string]bool{topology.StateOK: true, "fail": false} {
+		s := w.Observe()
+		answer(t, s, to).Info.State = state
+		moved := slices.ContainsFunc(plan.Next(s).Actions, func(a plan.Action) bool { return a.Kind == plan.MoveSlots && a.Target == to })
+		if moved != want {
+			t.Errorf("slots move to a primary that calls the cluster %q: %v", state, moved)
+		}
+	}
+}
+
+func TestANodeThatHoldsKeysIsMadeNoReplica(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.settle()
+	n := w.replicasOf(1)[0].Name
+	for keys, want := range map[int64]bool{0: true, 5: false} {
+		w.Servers[n].Primary, w.Servers[n].Keys = "", keys
+		got := slices.ContainsFunc(plan.Next(w.Observe()).Actions, func(a plan.Action) bool { return a.Kind == plan.Replicate && a.Node == n })
+		if got != want {
+			t.Errorf("a primary without slots that holds %d keys is made a replica: %v", keys, got)
 		}
 	}
 }
@@ -283,6 +369,16 @@ func TestAMemberIsForgottenOnlyByThoseWhoHaveHeardOfItsHeir(t *testing.T) {
 		answer(t, s, late).Members = before
 		if some := forgetting(s); !all[late] || some[late] || len(some) != len(all)-1 {
 			t.Errorf("%v forget the old primary when all know of the new one, and %v when %s doesn't", all, some, late)
+		}
+		// An owner of the same epoch would not be believed.
+		same := slices.Clone(before)
+		for i := range same {
+			if same[i].ID == w.Servers[old.Name].ID {
+				same[i].ConfigEpoch = w.Servers[heir.Name].Epoch
+			}
+		}
+		if answer(t, s, late).Members = same; !forgetting(s)[late] {
+			t.Errorf("%s waits for the word of an owner whose epoch is the same", late)
 		}
 		return
 	}

@@ -130,6 +130,21 @@ func TestALastCopyThatWasToLeaveIsTakenBack(t *testing.T) {
 	}
 }
 
+func TestAReplicaThatLeavesIsNotTakenBackForAPrimaryThatMissedAnAnswer(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.settle()
+	primary, replica := w.primaryOf(1), w.replicasOf(1)[0]
+	w.State.Target.ReplicasPerShard = 0
+	for silent, want := range map[time.Duration]bool{2 * time.Second: false, time.Minute: true} {
+		replica.Lifecycle, primary.Silent = v1alpha1.LifecycleLeaving, silent
+		s := w.silence(w.Observe(), primary.Name, true)
+		got := slices.ContainsFunc(plan.Next(s).Actions, func(a plan.Action) bool { return a.Kind == plan.Activate && a.Node == replica.Name })
+		if got != want {
+			t.Errorf("%s after the last answer of its primary it is taken back: %v", silent, got)
+		}
+	}
+}
+
 func TestAReplicaOfANewShardWhosePrimaryDiedBeforeItHadSlotsGivesWay(t *testing.T) {
 	w := newWorld(t, 2, 1)
 	w.settle()
@@ -271,6 +286,12 @@ func TestTheServersElectionIsNotWaitedForForever(t *testing.T) {
 	answer(t, s, replica).Replication.LinkDownSeconds = 40
 	if a := only(t, plan.Next(s)); a.Kind != plan.Failover || a.Mode != plan.Force {
 		t.Errorf("want FORCE, got %+v", a)
+	}
+	flag(s, func(string, *topology.Member) bool { return true }, false)
+	for _, a := range plan.Next(s).Actions {
+		if a.Kind == plan.Failover {
+			t.Errorf("%s although the others see the primary alive", a.Mode)
+		}
 	}
 }
 

@@ -56,11 +56,12 @@ func (m *model) createNode(p Position, taken map[string]bool) Action {
 	return a
 }
 
-// freeName returns the first name for a position that no other node has.
+// freeName returns the first name for a position that no other node has, and no pod of
+// a former one that still ends: a pod takes long to go, and its place is needed now.
 func (m *model) freeName(p Position, predecessor string, taken map[string]bool) string {
 	for attempt := 0; ; attempt++ {
 		name := NodeName(m.State, p, predecessor, attempt)
-		if _, exists := m.byName[name]; !exists && !taken[name] {
+		if _, exists := m.byName[name]; !exists && !taken[name] && !m.Former[name] {
 			taken[name] = true
 			return name
 		}

@@ -146,7 +146,7 @@ func (m *model) primary(shard int32) (Node, bool) {
 // from the cluster's identity, the position and what is replaced, so that a
 // manager that creates it twice, because it was killed or looks at an old cache,
 // meets its own object instead of making a second node. Attempt counts the names
-// that other nodes already have.
+// that other nodes, or pods of former ones, already have.
 func NodeName(s State, p Position, predecessor string, attempt int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d/%s/%d", s.UID, p.Shard, p.Index, predecessor, attempt))
 	return s.Cluster + "-" + hex.EncodeToString(sum[:])[:5]

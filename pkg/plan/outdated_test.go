@@ -37,15 +37,17 @@ func TestWhatReplacesANodeAndWhatIsAppliedLive(t *testing.T) {
 		"zones":                {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.Zones = []string{"a"} }, "zones", ""},
 		"zones in other order": {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.Zones = []string{"b", "a"} }, "", ""},
 		"zone spread":          {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.ZoneSpread = v1alpha1.ZoneSpreadRequired }, "", ""},
-		"node selector":        {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.NodeSelector = map[string]string{"a": "b"} }, "nodeSelector", ""},
-		"tolerations":          {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.Tolerations = []corev1.Toleration{{Key: "k"}} }, "tolerations", ""},
-		"priority":             {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.PriorityClassName = "high" }, "priority class", ""},
-		"pull secrets":         {func(s *v1alpha1.ValkeyNodeSpec) { s.ImagePullSecrets = []string{"p"} }, "", ""},
-		"lifecycle":            {func(s *v1alpha1.ValkeyNodeSpec) { s.Lifecycle = v1alpha1.LifecycleActive }, "", ""},
-		"run-time setting":     {func(s *v1alpha1.ValkeyNodeSpec) { s.ValkeySettings["maxmemory"] = "2gb" }, "", "maxmemory=2gb"},
-		"new setting":          {func(s *v1alpha1.ValkeyNodeSpec) { s.ValkeySettings["hz"] = "20" }, "", "hz=20"},
-		"start-time setting":   {func(s *v1alpha1.ValkeyNodeSpec) { s.ValkeySettings["io-threads"] = "4" }, "setting io-threads is taken only at start", ""},
-		"removed setting":      {func(s *v1alpha1.ValkeyNodeSpec) { delete(s.ValkeySettings, "maxmemory") }, "setting maxmemory is no longer wished", ""},
+		"node selector": {func(s *v1alpha1.ValkeyNodeSpec) {
+			s.Placement.NodeSelector = map[string]v1alpha1.NodeLabelValue{"a": "b"}
+		}, "nodeSelector", ""},
+		"tolerations":        {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.Tolerations = []corev1.Toleration{{Key: "k"}} }, "tolerations", ""},
+		"priority":           {func(s *v1alpha1.ValkeyNodeSpec) { s.Placement.PriorityClassName = "high" }, "priority class", ""},
+		"pull secrets":       {func(s *v1alpha1.ValkeyNodeSpec) { s.ImagePullSecrets = []string{"p"} }, "", ""},
+		"lifecycle":          {func(s *v1alpha1.ValkeyNodeSpec) { s.Lifecycle = v1alpha1.LifecycleActive }, "", ""},
+		"run-time setting":   {func(s *v1alpha1.ValkeyNodeSpec) { s.ValkeySettings["maxmemory"] = "2gb" }, "", "maxmemory=2gb"},
+		"new setting":        {func(s *v1alpha1.ValkeyNodeSpec) { s.ValkeySettings["hz"] = "20" }, "", "hz=20"},
+		"start-time setting": {func(s *v1alpha1.ValkeyNodeSpec) { s.ValkeySettings["io-threads"] = "4" }, "setting io-threads is taken only at start", ""},
+		"removed setting":    {func(s *v1alpha1.ValkeyNodeSpec) { delete(s.ValkeySettings, "maxmemory") }, "setting maxmemory is no longer wished", ""},
 	} {
 		got := Compare(spec(same), nil, spec(c.change), func(key string) bool { return key == "io-threads" })
 		if c.replace == "" && got.Replace != "" || !strings.Contains(got.Replace, c.replace) {

@@ -99,6 +99,8 @@ type State struct {
 	// Replies of the servers that were asked; those of dead and leaving nodes
 	// don't count.
 	Replies []topology.Reply
+	// Former are the names that pods of nodes which are no more still have.
+	Former map[string]bool
 	// Holds are positions whose replacement has to wait, with how long and why:
 	// nodes that die before they join are replaced more and more slowly.
 	Holds map[Position]Hold
@@ -122,6 +124,10 @@ type State struct {
 	// Unrouted says of shards why nobody answers yet at the outside port of their primary,
 	// although clients may be directed there. A primary is routed to from its first slot on.
 	Unrouted map[int32]string
+	// Ending names, by shard, a pod of a node that was replaced and whose server may still
+	// run: connections from outside that were opened before lead to it until it ends,
+	// whoever its port leads to now.
+	Ending map[int32]string
 }
 
 // Hold delays what failed before: the replacement of a node that died before it
@@ -187,6 +193,8 @@ type Action struct {
 	Epoch uint64
 	// Slots to assign or to move.
 	Slots slots.Set
+	// Jobs is in how many migrations slots move, one after the other; 0 is one, too.
+	Jobs int
 	// Mode of a failover.
 	Mode FailoverMode
 	// Reason in words, for logs, conditions and people.

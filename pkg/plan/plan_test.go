@@ -239,14 +239,17 @@ func TestADeadPrimaryIsNotForgottenBeforeTheFailoverIsOver(t *testing.T) {
 }
 
 func TestNoMemberIsForgottenWhileTheIDOfARunningNodeIsUnknown(t *testing.T) {
-	w := newWorld(t, 3, 0)
-	w.settle()
-	w.State.Nodes[2].NodeID = ""
-	s := w.Observe()
-	s.Replies = slices.DeleteFunc(s.Replies, func(r topology.Reply) bool { return r.Node == w.State.Nodes[2].Name })
-	for _, a := range plan.Next(s).Actions {
-		if a.Kind == plan.Forget {
-			t.Errorf("%s %s, which may be the node that did not answer", a.Kind, a.TargetID)
+	for _, lifecycle := range []v1alpha1.Lifecycle{v1alpha1.LifecycleActive, v1alpha1.LifecycleJoining} {
+		w := newWorld(t, 3, 1)
+		w.settle()
+		unknown := w.replicasOf(2)[0]
+		unknown.NodeID, unknown.Lifecycle = "", lifecycle
+		s := w.Observe()
+		s.Replies = slices.DeleteFunc(s.Replies, func(r topology.Reply) bool { return r.Node == unknown.Name })
+		for _, a := range plan.Next(s).Actions {
+			if a.Kind == plan.Forget {
+				t.Errorf("%s: %s %s, which may be the node that did not answer", lifecycle, a.Kind, a.TargetID)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
@@ -26,7 +27,7 @@ func rebalance(m *model) ([]Action, string) {
 	}
 	giving, taking, underWay := m.migrating()
 	var actions []Action
-	stalled := ""
+	var stalled, held string // why some moves wait; others go on
 	for _, move := range moves {
 		from, to := move.from, move.to
 		if hold := m.Stalled[from.Name]; hold.Remaining > 0 {
@@ -39,15 +40,17 @@ func rebalance(m *model) ([]Action, string) {
 			return nil, fmt.Sprintf("node %s calls the cluster %q; no slots are moved to it", to.Name, v.State)
 		}
 		if why := m.unexposed(to.Position.Shard); why != "" {
-			return actions, why
+			held = cmp.Or(held, why)
+			continue
 		}
 		if source, target := m.view(from).ID, m.view(to).ID; giving[source] || taking[source] || giving[target] {
 			continue // a server that is source and target at once may crash
 		}
 		part := move.slots
 		if why := m.Unrouted[to.Position.Shard]; why != "" {
-			underWay = fmt.Sprintf("clients outside can't reach shard %d yet: %s; its first slot opens the way, the others follow", to.Position.Shard, why)
-			if !m.view(to).Slots.Empty() || taking[m.view(to).ID] {
+			empty := m.view(to).Slots.Empty()
+			held = cmp.Or(held, closed(to, why, empty))
+			if !empty || taking[m.view(to).ID] {
 				continue
 			}
 			part = part.First()
@@ -55,7 +58,7 @@ func rebalance(m *model) ([]Action, string) {
 		}
 		actions = append(actions, Action{
 			Kind: MoveSlots, Node: from.Name, Target: to.Name,
-			TargetID: m.view(to).ID, Slots: part,
+			TargetID: m.view(to).ID, Slots: part, Jobs: m.jobs(from, part),
 			Reason: fmt.Sprintf("%d slots move from shard %d to shard %d", part.Len(), from.Position.Shard, to.Position.Shard),
 		})
 	}
@@ -65,7 +68,32 @@ func rebalance(m *model) ([]Action, string) {
 	case stalled != "":
 		return nil, stalled
 	}
-	return nil, underWay
+	return nil, cmp.Or(held, underWay)
+}
+
+// closed says why a node that nobody answers for outside is given no more slots.
+func closed(to Node, why string, empty bool) string {
+	follow := "no more slots are moved to it until they can"
+	if empty {
+		follow = "its first slot opens the way, the others follow"
+	}
+	return fmt.Sprintf("clients outside can't reach shard %d yet: %s; %s", to.Position.Shard, why, follow)
+}
+
+// Bounds of a migration. When one ends, its source serves nobody until it has deleted
+// what it gave away, so that fewer keys in each make shorter pauses; on the other hand
+// each makes a copy of the source's process.
+const (
+	keysPerJob = 4096
+	mostJobs   = 32
+)
+
+// jobs is in how many migrations slots move away from a node.
+func (m *model) jobs(from Node, moved slots.Set) int {
+	v := m.view(from)
+	owned := max(v.Slots.Len(), 1)
+	keys := float64(v.Keys) * float64(moved.Len()) / float64(owned)
+	return min(max(int(math.Ceil(keys/keysPerJob)), 1), mostJobs)
 }
 
 // move is a set of slots that goes from one node to another.
@@ -106,16 +134,20 @@ func (m *model) migrating() (giving, taking map[string]bool, underWay string) {
 		if self, ok := reply.Self(); !ok || self.Role != topology.RolePrimary {
 			continue // it repeats what its primary tells, without the other end
 		}
+		var moving slots.Set
 		for _, job := range reply.Migrations {
+			direction := "to"
 			switch {
 			case job.Done():
+				continue
 			case job.Export:
+				direction = "from"
 				giving[reply.ID], taking[job.TargetID] = true, true
-				underWay = fmt.Sprintf("%d slots are on their way from node %s", job.Slots.Len(), reply.Node)
 			default:
 				giving[job.SourceID], taking[reply.ID] = true, true
-				underWay = fmt.Sprintf("%d slots are on their way to node %s", job.Slots.Len(), reply.Node)
 			}
+			moving = moving.Union(job.Slots)
+			underWay = fmt.Sprintf("%d slots are on their way %s node %s", moving.Len(), direction, reply.Node)
 		}
 	}
 	return giving, taking, underWay

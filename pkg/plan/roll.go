@@ -80,8 +80,8 @@ func (m *model) rollPrimary(n Node) ([]Action, string) {
 	if !ok || replica.Outdated != "" {
 		return nil, fmt.Sprintf("primary %s is outdated (%s), but shard %d has no replica in sync that is not", n.Name, n.Outdated, n.Position.Shard)
 	}
-	if replica.hidden() && replica.Position != n.Position {
-		return nil, fmt.Sprintf("primary %s is outdated (%s), but the outside port of replica %s does not lead to it yet", n.Name, n.Outdated, replica.Name)
+	if why := m.outOfReach(replica); why != "" && replica.Position != n.Position {
+		return nil, fmt.Sprintf("primary %s is outdated (%s), but %s", n.Name, n.Outdated, why)
 	}
 	return []Action{{
 		Kind: Failover, Node: replica.Name, Position: replica.Position, Target: n.Name, Mode: Graceful,

@@ -28,7 +28,7 @@ type stall struct {
 	message  string
 }
 
-// Note looks at the newest export of each server that answered and returns, by
+// Note looks at the newest exports of each server that answered and returns, by
 // source, how long no other is to be started. A server's own list of its migrations
 // says what has become of the last attempt, whoever made it.
 func (s *Stalls) Note(replies []topology.Reply, now time.Time) map[string]Hold {
@@ -52,26 +52,21 @@ func (s *Stalls) Note(replies []topology.Reply, now time.Time) map[string]Hold {
 }
 
 func (s *Stalls) note(reply topology.Reply, now time.Time) {
-	var last topology.Migration
-	for _, job := range reply.Migrations {
-		if job.Export {
-			last = job
-			break
-		}
-	}
+	failed, done := lastExports(reply.Migrations)
 	at := s.bySource[reply.Node]
 	switch {
-	case last.Name == "", last.Done() && !last.Failed():
+	case !done: // what has become of them is not known yet
+	case failed.Name == "":
 		delete(s.bySource, reply.Node)
-	case !last.Failed() || at != nil && at.job == last.Name:
+	case at != nil && at.job == failed.Name:
 	default:
 		if at == nil {
 			at = &stall{}
 			s.bySource[reply.Node] = at
 		}
-		at.job, at.message = last.Name, last.Message
+		at.job, at.message = failed.Name, failed.Message
 		if at.message == "" {
-			at.message = "the migration was " + last.State
+			at.message = "the migration was " + failed.State
 		}
 		wait := longestStall
 		if at.attempts < 6 {
@@ -80,4 +75,27 @@ func (s *Stalls) note(reply topology.Reply, now time.Time) {
 		at.attempts++
 		at.until = now.Add(wait)
 	}
+}
+
+// lastExports looks at what the newest command asked a source for, which may be many
+// jobs: whether all are over, and the first that failed, if any did.
+func lastExports(jobs []topology.Migration) (failed topology.Migration, done bool) {
+	created, found := int64(0), false
+	for _, job := range jobs {
+		switch {
+		case !job.Export:
+			continue
+		case !found:
+			created, found = job.Created, true
+		case job.Created != created:
+			return failed, true
+		}
+		if !job.Done() {
+			return topology.Migration{}, false
+		}
+		if job.Failed() && failed.Name == "" {
+			failed = job
+		}
+	}
+	return failed, true
 }

@@ -14,7 +14,7 @@ import (
 func said(states ...string) []topology.Reply {
 	r := topology.Reply{Node: "c-00000"}
 	for i, state := range states {
-		r.Migrations = append(r.Migrations, topology.Migration{Name: fmt.Sprint(len(states) - i), Export: true, State: state, Message: "no route"})
+		r.Migrations = append(r.Migrations, topology.Migration{Name: fmt.Sprint(len(states) - i), Export: true, State: state, Message: "no route", Created: int64(len(states) - i)})
 	}
 	return []topology.Reply{r}
 }
@@ -46,8 +46,45 @@ func TestFailedMigrationsAreTriedAgainMoreAndMoreSlowly(t *testing.T) {
 	if first := s.Note(said("failed", "success", "failed"), now)["c-00000"]; first.Remaining != 5*time.Second {
 		t.Errorf("the first failure after it makes the source wait %s", first.Remaining)
 	}
+	taken := said("failed")
+	taken[0].Migrations[0].Export = false
+	if left := s.Note(taken, now); len(left) != 0 {
+		t.Errorf("what others failed to give makes it wait: %+v", left)
+	}
 	if left := s.Note(said(), now); len(left) != 0 {
 		t.Errorf("a server that was restarted waits: %+v", left)
+	}
+}
+
+// A move is many jobs of one command, of which the first to be listed says nothing of the
+// others.
+func TestAMoveHasFailedIfOneOfItsJobsHas(t *testing.T) {
+	jobs := func(command int64, states ...string) (out []topology.Migration) {
+		for i, state := range states {
+			out = append(out, topology.Migration{Name: fmt.Sprint(command, i), Export: true, State: state, Message: fmt.Sprint("job ", i), Created: command})
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		newest []topology.Migration
+		want   string // of what holds the source after a failure of job 1 of another command
+	}{
+		"the first succeeded, others failed": {jobs(2, "success", "failed", "failed"), "job 1 (attempt 2"},
+		"the last failed":                    {jobs(2, "success", "success", "cancelled"), "job 2 (attempt 2"},
+		"one is under way":                   {jobs(2, "failed", "success", "snapshotting"), "job 1 (attempt 1"},
+		"all succeeded":                      {jobs(2, "success", "success"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s plan.Stalls
+			now, before := time.Unix(1000, 0), jobs(1, "success", "failed")
+			s.Note([]topology.Reply{{Node: "c-00000", Migrations: before}}, now)
+			for range 2 { // seen again, it is the same attempt
+				hold := s.Note([]topology.Reply{{Node: "c-00000", Migrations: append(c.newest, before...)}}, now)["c-00000"]
+				if !strings.Contains(hold.Reason, c.want) || (hold.Reason == "") != (c.want == "") {
+					t.Errorf("held by %q, want %q", hold.Reason, c.want)
+				}
+			}
+		})
 	}
 }
 

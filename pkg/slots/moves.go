@@ -97,6 +97,19 @@ func room(owned []Set, want []int, moves []Move, shard int) int {
 // First returns a set of the lowest slot only.
 func (s Set) First() Set { return lowest(s, 1) }
 
+// Parts cuts a set into n sets, at least one and at most one of each slot: the lowest
+// slots first, larger parts before smaller ones, none larger than another by more
+// than one.
+func (s Set) Parts(n int) []Set {
+	n = min(max(n, 1), s.Len())
+	var out []Set
+	for ; n > 0; n-- {
+		part := lowest(s, (s.Len()+n-1)/n)
+		out, s = append(out, part), s.Minus(part)
+	}
+	return out
+}
+
 // lowest returns the n lowest slots of a set, highest the n highest.
 func lowest(s Set, n int) Set {
 	var out []Range

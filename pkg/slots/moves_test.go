@@ -3,6 +3,7 @@ package slots
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -167,6 +168,44 @@ func TestAShardThatHasAsManyTooManyAsAnotherHasTooFewGivesThemInOnePart(t *testi
 		}
 		if back := Moves(after, 3); total(back) != total(moves) {
 			t.Errorf("from %d shards %d slots move back, want %d", n, total(back), total(moves))
+		}
+	}
+}
+
+func TestPartsAreOfOneSizeAndNoSlotIsLost(t *testing.T) {
+	set := FromRanges(Range{0, 3}, Range{10, 12})
+	for n, want := range map[int]string{
+		0: "0-3 10-12",
+		1: "0-3 10-12",
+		2: "0-3 | 10-12",
+		3: "0-2 | 3 10 | 11-12",
+		7: "0 | 1 | 2 | 3 | 10 | 11 | 12",
+		8: "0 | 1 | 2 | 3 | 10 | 11 | 12",
+	} {
+		var parts []string
+		for _, part := range set.Parts(n) {
+			parts = append(parts, part.String())
+		}
+		if got := strings.Join(parts, " | "); got != want {
+			t.Errorf("in %d parts: %s, want %s", n, got, want)
+		}
+	}
+	if got := (Set{}).Parts(3); len(got) != 0 {
+		t.Errorf("nothing has the parts %v", got)
+	}
+}
+
+func TestAShardGivesToTheOneThatLacksExactlyWhatItHasTooMany(t *testing.T) {
+	for _, counts := range [][]int{{300, 250, 150, 100}, {300, 250, 100, 150}, {250, 300, 100, 150}} {
+		var owned []Set
+		start := 0
+		for _, n := range counts {
+			owned = append(owned, FromRanges(Range{Start: uint16(start), End: uint16(start + n - 1)}))
+			start += n
+		}
+		moves := Moves(owned, len(owned))
+		if want := []int{200, 200, 200, 200}; len(moves) != 2 || !equal(lengths(apply(owned, moves)), want) {
+			t.Errorf("from %v: %v, want two moves to %v", counts, moves, want)
 		}
 	}
 }

@@ -19,6 +19,9 @@ type Migration struct {
 	State string
 	// Message says why a job failed.
 	Message string
+	// Created is when the job was asked for, in Unix seconds: the same for all jobs of
+	// one command.
+	Created int64
 }
 
 // Done reports whether the job is over. Only three states are; any other word,
@@ -30,8 +33,8 @@ func (m Migration) Done() bool {
 // Failed reports whether the job is over and moved nothing.
 func (m Migration) Failed() bool { return m.Done() && m.State != "success" }
 
-// ParseMigrations decodes the reply of CLUSTER GETSLOTMIGRATIONS, newest job
-// first, in the same forms as ParseShards.
+// ParseMigrations decodes the reply of CLUSTER GETSLOTMIGRATIONS, jobs of
+// the newest command first, in the same forms as ParseShards.
 func ParseMigrations(reply any) ([]Migration, error) {
 	list, err := asList(reply)
 	if err != nil {
@@ -50,7 +53,7 @@ func ParseMigrations(reply any) ([]Migration, error) {
 		jobs = append(jobs, Migration{
 			Name: asText(values["name"]), Export: asText(values["operation"]) == "EXPORT", Slots: moved,
 			SourceID: asText(values["source_node"]), TargetID: asText(values["target_node"]),
-			State: asText(values["state"]), Message: asText(values["message"]),
+			State: asText(values["state"]), Message: asText(values["message"]), Created: asNumber(values["create_time"]),
 		})
 	}
 	return jobs, nil

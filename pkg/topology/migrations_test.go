@@ -37,7 +37,7 @@ func TestMigrationsReadTheSameInBothProtocols(t *testing.T) {
 	if job.Slots.Len() != 21 || job.Slots.String() != "0-10 20-29" {
 		t.Errorf("slots %s", job.Slots)
 	}
-	if !job.Export || !job.Done() || !job.Failed() || job.Message != "Protocol error" || job.TargetID != targetID || job.SourceID != sourceID {
+	if !job.Export || !job.Done() || !job.Failed() || job.Message != "Protocol error" || job.Created != 1754870400 || job.TargetID != targetID || job.SourceID != sourceID {
 		t.Errorf("read as %+v", job)
 	}
 }

@@ -101,7 +101,8 @@ type Node interface {
 	// MigrateSlots queues the export of slots to other primaries; that it succeeds
 	// means only that they are queued.
 	MigrateSlots(ctx context.Context, exports ...Export) error
-	// SlotMigrations are the node's migrations since it started, newest first.
+	// SlotMigrations are the node's migrations since it started, those of the newest
+	// command first, and of each command in the order that it gave.
 	SlotMigrations(ctx context.Context) ([]topology.Migration, error)
 	// Close gives the connection back.
 	Close()

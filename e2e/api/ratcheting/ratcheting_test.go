@@ -82,6 +82,10 @@ var olds = []old{
 	{intent: "an unknown zone spread", kind: "ValkeyCluster", spec: `{placement: {zoneSpread: strict}}`, change: `{spec: {placement: {zones: [a]}}}`, worse: `{spec: {placement: {zoneSpread: strictest}}}`},
 	{intent: "a Secret that can't be", kind: "ValkeyCluster", spec: `{tls: {secretRef: a/b}}`, change: `{spec: {shards: 4}}`, worse: `{spec: {tls: {secretRef: c/d}}}`},
 	{intent: "a toleration of nothing", kind: "ValkeyCluster", spec: `{placement: {tolerations: [{effect: NoSchedule}]}}`, change: `{spec: {placement: {zones: [a]}}}`},
+	{
+		intent: "a node selector value that no label can have", kind: "ValkeyCluster", spec: `{placement: {nodeSelector: {pool: two words}}}`,
+		change: `{spec: {placement: {zones: [a]}}}`, worse: `{spec: {placement: {nodeSelector: {pool: three words here}}}}`,
+	},
 
 	{intent: "a directive that is none beside the new one", kind: "ValkeyConfig", spec: `{valkey: {"my key": x}}`, change: `{spec: {valkey: {maxclients: "10"}}}`, worse: `{spec: {valkey: {"your key": x}}}`},
 	{intent: "a value with a line break beside the new one", kind: "ValkeyConfig", spec: `{valkey: {save: "1\n2"}}`, change: `{spec: {valkey: {maxclients: "10"}}}`, worse: `{spec: {valkey: {save: "3\n4"}}}`},

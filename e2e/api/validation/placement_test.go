@@ -12,8 +12,8 @@ func TestPlacement(t *testing.T) {
 	placement := func(text string) string { return fmt.Sprintf(`{spec: {placement: %s}}`, text) }
 	run(t, "ValkeyCluster", []manifest{
 		{intent: "every placement field is accepted", overlay: placement(`{
-			zones: [a, b], zoneSpread: required, nodeSelector: {node.example.com/pool: cache, disk: ""}, priorityClassName: high,
-			tolerations: [{key: dedicated, value: cache, effect: NoSchedule}, {operator: Exists}, {key: x, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]}`)},
+			zones: [a, b], zoneSpread: required, nodeSelector: {node.example.com/pool: cache, disk: "", rack: a_1.b-C}, priorityClassName: high,
+			tolerations: [{key: example.com/dedicated, value: cache, effect: NoSchedule}, {operator: Exists}, {key: x, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]}`)},
 		{intent: "an empty placement is accepted", overlay: placement(`{}`)},
 		{intent: "zoneSpread bestEffort is accepted", overlay: placement(`{zoneSpread: bestEffort}`)},
 		{intent: "another zoneSpread is refused", overlay: placement(`{zoneSpread: strict}`), refusal: refused("spec.placement.zoneSpread", `"bestEffort", "required"`)},
@@ -30,7 +30,19 @@ func TestPlacement(t *testing.T) {
 		},
 		{
 			intent: "a node selector value of 64 characters is refused", overlay: placement(fmt.Sprintf(`{nodeSelector: {pool: %s}}`, strings.Repeat("v", 64))),
-			refusal: refused("spec.placement.nodeSelector", "at most 63 characters"),
+			refusal: refused("spec.placement.nodeSelector.pool", "may not be more than 63"),
+		},
+		{
+			intent: "a node selector value that no label can have is refused", overlay: placement(`{nodeSelector: {pool: "two words"}}`),
+			refusal: refused("spec.placement.nodeSelector[pool]", "each value must be that of a node label"),
+		},
+		{
+			intent: "a node selector value that begins with a hyphen is refused", overlay: placement(`{nodeSelector: {pool: "-cache"}}`),
+			refusal: refused("spec.placement.nodeSelector[pool]", "a letter or digit at both ends"),
+		},
+		{
+			intent: "a node selector value that ends with a dot is refused", overlay: placement(`{nodeSelector: {pool: "cache."}}`),
+			refusal: refused("spec.placement.nodeSelector[pool]", "a letter or digit at both ends"),
 		},
 		{
 			intent: "a toleration with an unknown operator is refused", overlay: placement(`{tolerations: [{key: a, operator: In}]}`),

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,19 @@ const clientPod = "client"
 // if it is not empty, is a Secret to be found at /secret.
 func (s *Space) StartClient(mount string) {
 	s.t.Helper()
-	pod := s.ClientPod(clientPod, mount)
+	s.startClient(s.ClientPod(clientPod, mount))
+}
+
+// StartClientOn starts that pod on a Kubernetes node.
+func (s *Space) StartClientOn(host string) {
+	s.t.Helper()
+	pod := s.ClientPod(clientPod, "")
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: host}
+	s.startClient(pod)
+}
+
+func (s *Space) startClient(pod *corev1.Pod) {
+	s.t.Helper()
 	s.Create(pod)
 	s.Eventually("the client's pod runs", time.Minute, func() error {
 		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
@@ -94,6 +107,13 @@ func (s *Space) ClientPod(name, mount string) *corev1.Pod {
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "secret", MountPath: "/secret", ReadOnly: true}}
 	}
 	return pod
+}
+
+// HasCondition reports whether a condition of a pod is True.
+func HasCondition(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == kind && c.Status == corev1.ConditionTrue
+	})
 }
 
 // CLI runs valkey-cli in the client's pod with what it is to read. It gives up after

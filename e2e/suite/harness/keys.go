@@ -29,8 +29,9 @@ func (s *Space) WriteKeys(cluster string, n int, args ...string) {
 	})
 }
 
-// keysWithin is how long a cluster may take to serve all keys after a change.
-const keysWithin = time.Minute
+// keysWithin is how long a cluster may take to serve all keys after a change. One try
+// that meets the address of a pod which just ended takes the whole patience of CLI.
+const keysWithin = 3 * time.Minute
 
 // LostKeys reads n keys as WriteKeys wrote them and returns how many are missing or
 // wrong.

@@ -218,6 +218,23 @@ func (s *Space) EventsOf(cluster, reason string) []corev1.Event {
 	return out
 }
 
+// WaitEvents waits until as many events about a cluster have a reason: what it was
+// recorded for may be seen before. It fails the test if there are more.
+func (s *Space) WaitEvents(cluster, reason string, n int) []corev1.Event {
+	s.t.Helper()
+	var events []corev1.Event
+	s.Eventually(fmt.Sprintf("%d events have the reason %s", n, reason), time.Minute, func() error {
+		if events = s.EventsOf(cluster, reason); len(events) < n {
+			return fmt.Errorf("there are %d", len(events))
+		}
+		return nil
+	})
+	if len(events) > n {
+		s.t.Errorf("%d events have the reason %s, want %d: %+v", len(events), reason, n, events)
+	}
+	return events
+}
+
 // Kubectl runs kubectl in this namespace.
 func (s *Space) Kubectl(args ...string) Result {
 	s.t.Helper()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubectl-valkey/kubectl-valkey/e2e/writer/report"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/slots"
@@ -19,19 +20,28 @@ type Writer struct{ *process }
 // writerReady is what it says when it writes.
 const writerReady = `{"writing":true}`
 
-// StartWriter starts the writer against a cluster, on a Kubernetes node or on any
-// if that is empty, and returns when it writes.
-func (s *Space) StartWriter(cluster, node string, args ...string) *Writer {
+// StartWriter starts the writer against a cluster and returns when it writes.
+func (s *Space) StartWriter(cluster string, args ...string) *Writer {
 	s.t.Helper()
-	return s.startWriter(s.ClientPod("writer", ""), cluster, node, args)
+	return s.startWriter(s.ClientPod("writer", ""), cluster, args)
+}
+
+// StartMeasuringWriter starts the writer on a Kubernetes node, with so much of its CPU
+// for itself that the gaps it finds are not its own waiting.
+func (s *Space) StartMeasuringWriter(cluster, node string, cpu resource.Quantity, args ...string) *Writer {
+	s.t.Helper()
+	pod := s.ClientPod("writer", "")
+	pod.Spec.NodeName = node
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu}
+	return s.startWriter(pod, cluster, args)
 }
 
 // StartTLSWriter starts the writer against a TLS cluster, whose nodes it verifies by
 // the ca.crt of a Secret, wherever that is mounted: as the Secret is now.
-func (s *Space) StartTLSWriter(cluster, node, secret string, args ...string) *Writer {
+func (s *Space) StartTLSWriter(cluster, secret string, args ...string) *Writer {
 	s.t.Helper()
 	// The name of the Service in the namespace alone is in no certificate.
-	return s.startWriter(s.ClientPod("writer", secret), s.Names(cluster)[0], node, append([]string{"--ca", "/secret/ca.crt"}, args...))
+	return s.startWriter(s.ClientPod("writer", secret), s.Names(cluster)[0], append([]string{"--ca", "/secret/ca.crt"}, args...))
 }
 
 // StartWriterThatKnows starts the writer in a pod that resolves these names to an address
@@ -43,12 +53,11 @@ func (s *Space) StartWriterThatKnows(names []string, cluster, secret string, arg
 	if secret != "" {
 		args = append([]string{"--ca", "/secret/ca.crt"}, args...)
 	}
-	return s.startWriter(pod, s.Names(cluster)[0], "", args)
+	return s.startWriter(pod, s.Names(cluster)[0], args)
 }
 
-func (s *Space) startWriter(pod *corev1.Pod, address, node string, args []string) *Writer {
+func (s *Space) startWriter(pod *corev1.Pod, address string, args []string) *Writer {
 	s.t.Helper()
-	pod.Spec.NodeName = node
 	return &Writer{s.runPod(pod, "./e2e/writer", writerReady, append([]string{"--address", address + ":6379"}, args...)...)}
 }
 

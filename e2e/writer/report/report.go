@@ -19,6 +19,7 @@ type Window struct {
 	Failed   int       `json:"failed"`
 	Errors   []string  `json:"errors,omitempty"` // the first few that differ
 	GapMs    []float64 `json:"gapMs"`            // by range: the longest time without a successful write
+	GapAtMs  []float64 `json:"gapAtMs"`          // by range: when that began, from the window's begin
 	WorstMs  float64   `json:"worstMs"`          // the slowest write that succeeded
 	MedianMs float64   `json:"medianMs"`
 }

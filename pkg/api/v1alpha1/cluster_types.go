@@ -21,6 +21,11 @@ const (
 	ZoneSpreadRequired ZoneSpread = "required"
 )
 
+// NodeLabelValue is the value of a label of Kubernetes nodes.
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?)?$')",message="nodeSelector: each value must be that of a node label: letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+type NodeLabelValue string
+
 // Placement says where pods may run.
 type Placement struct {
 	// Zones (values of topology.kubernetes.io/zone) that pods may run in; unset
@@ -38,8 +43,8 @@ type Placement struct {
 	// NodeSelector that Kubernetes nodes must match.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$') && size(self[k]) <= 63 || (oldSelf.hasValue() && k in oldSelf.value()))",optionalOldSelf=true,message="nodeSelector: each key must be that of a node label, and each value at most 63 characters"
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$') || (oldSelf.hasValue() && k in oldSelf.value()))",optionalOldSelf=true,message="nodeSelector: each key must be that of a node label"
+	NodeSelector map[string]NodeLabelValue `json:"nodeSelector,omitempty"`
 	// Tolerations of the pods.
 	// +optional
 	// +listType=atomic

@@ -247,7 +247,7 @@ func (in *Placement) DeepCopyInto(out *Placement) {
 	}
 	if in.NodeSelector != nil {
 		in, out := &in.NodeSelector, &out.NodeSelector
-		*out = make(map[string]string, len(*in))
+		*out = make(map[string]NodeLabelValue, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val
 		}

@@ -127,7 +127,11 @@ func moveSlots(ctx context.Context, source, target valkey.Node, a plan.Action) e
 	if slices.ContainsFunc(theirs, giving) || slices.ContainsFunc(jobs, busy) {
 		return errUnderWay
 	}
-	return source.MigrateSlots(ctx, valkey.Export{Slots: a.Slots, TargetID: a.TargetID})
+	var exports []valkey.Export
+	for _, part := range a.Slots.Parts(a.Jobs) {
+		exports = append(exports, valkey.Export{Slots: part, TargetID: a.TargetID})
+	}
+	return source.MigrateSlots(ctx, exports...)
 }
 
 // createNode makes the ValkeyNode of an action. Its name follows from its place,

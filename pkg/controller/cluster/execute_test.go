@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +34,11 @@ func (s *scripted) note(what string) error {
 }
 
 func (s *scripted) MigrateSlots(_ context.Context, exports ...valkey.Export) error {
-	return s.note("migrate " + exports[0].Slots.String() + " to " + exports[0].TargetID)
+	var words []string
+	for _, e := range exports {
+		words = append(words, e.Slots.String()+" to "+e.TargetID)
+	}
+	return s.note("migrate " + strings.Join(words, ", "))
 }
 
 func (s *scripted) DeleteSlots(_ context.Context, set slots.Set) error {
@@ -63,11 +68,11 @@ func TestSlotsMoveOnlyBetweenServersThatAreFree(t *testing.T) {
 		{"the target takes", nil, job(false, "snapshotting"), false},
 	} {
 		source, target := &scripted{jobs: c.source}, &scripted{jobs: c.target}
-		err := moveSlots(t.Context(), source, target, plan.Action{Slots: slots.Split(2)[0], TargetID: replicaID})
+		err := moveSlots(t.Context(), source, target, plan.Action{Slots: slots.Split(2)[0], Jobs: 2, TargetID: replicaID})
 		if errors.Is(err, errUnderWay) != c.busy || !c.busy && err != nil {
 			t.Errorf("%s: %v", c.what, err)
 		}
-		if moved := len(source.sent) == 1 && source.sent[0] == "migrate 0-8191 to "+replicaID; moved == c.busy {
+		if moved := len(source.sent) == 1 && source.sent[0] == "migrate 0-4095 to "+replicaID+", 4096-8191 to "+replicaID; moved == c.busy {
 			t.Errorf("%s: sent %q", c.what, source.sent)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,13 +135,13 @@ func (r *Reconciler) shardServices(ctx context.Context, reader client.Reader, o 
 	o.outside.services, o.outside.leaving = map[int32]*corev1.Service{}, map[int32]bool{}
 	for i := range list.Items {
 		s := &list.Items[i]
-		shard, err := strconv.ParseInt(s.Labels[v1alpha1.LabelShardIndex], 10, 32)
+		shard, err := objects.ShardOf(s.Labels)
 		switch {
-		case err != nil || !metav1.IsControlledBy(s, o.cluster) || s.Name != objects.ShardServiceName(o.cluster.Name, int32(shard)):
+		case err != nil || !metav1.IsControlledBy(s, o.cluster) || s.Name != objects.ShardServiceName(o.cluster.Name, shard):
 		case s.DeletionTimestamp.IsZero():
-			o.outside.services[int32(shard)] = s
+			o.outside.services[shard] = s
 		default:
-			o.outside.leaving[int32(shard)] = true
+			o.outside.leaving[shard] = true
 		}
 	}
 	return nil
@@ -301,8 +300,8 @@ func (o *observation) unexposed() map[int32]string {
 	return out
 }
 
-// routed is how long after a pod became ready its port may still be refused: kube-proxy
-// gathers changes for a second.
+// routed is how long a port may still be refused after its pod became ready or got its
+// label: kube-proxy gathers changes for a second.
 const routed = 3 * time.Second
 
 // unrouted says, while clients are directed to names, at the port of which shards'
@@ -322,18 +321,48 @@ func (o *observation) unrouted() map[int32]string {
 		switch {
 		case !ready(pod):
 			out[n.Spec.ShardIndex] = fmt.Sprintf("pod %s is not ready", n.Name)
-		case o.now.Sub(podCondition(pod, corev1.PodReady).LastTransitionTime.Time) < routed:
+		case o.open[n.Name] < routed:
 			out[n.Spec.ShardIndex] = fmt.Sprintf("pod %s has just become ready", n.Name)
 		}
 	}
 	return out
 }
 
+// ending are, by shard and while clients are directed to names, pods of nodes that were
+// replaced and whose servers may still run. One of which nothing is heard beyond its
+// grace period is given up: its Kubernetes node is gone.
+func (o *observation) ending() map[int32]string {
+	if !o.outside.situation.InForce() {
+		return nil
+	}
+	out := map[int32]string{}
+	for name, pod := range o.former {
+		shard, err := objects.ShardOf(pod.Labels)
+		over := pod.DeletionTimestamp.IsZero() || o.now.After(pod.DeletionTimestamp.Time) || plan.PhaseOf(pod, true) == plan.PodTerminated
+		if err == nil && !over {
+			out[shard] = max(out[shard], name) // one of them, always the same
+		}
+	}
+	return out
+}
+
+// labelled reports whether a pod's port outside is to lead to it.
+func labelled(pod *corev1.Pod) bool {
+	return pod != nil && pod.Labels[v1alpha1.LabelExternal] == objects.ExternalLabelValue
+}
+
+// opened returns for how long the port outside has led to a node that is ready.
+func (r *Reconciler) opened(o *observation, name string) time.Duration {
+	pod := o.pods[name]
+	return r.moments.since(client.ObjectKeyFromObject(o.cluster), "open "+name, labelled(pod) && ready(pod), o.now)
+}
+
 // external is what the planner needs to know of a node's port outside.
 func (o *observation) external(n *v1alpha1.ValkeyNode, pod *corev1.Pod) plan.External {
 	return plan.External{
 		Exposed:  n.Spec.External && o.exposing(),
-		Labelled: pod != nil && pod.Labels[v1alpha1.LabelExternal] == objects.ExternalLabelValue,
+		Labelled: labelled(pod),
+		Opening:  o.outside.situation.InForce() && o.open[n.Name] < routed,
 	}
 }
 

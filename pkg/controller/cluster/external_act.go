@@ -82,8 +82,7 @@ func (r *Reconciler) checkListed(ctx context.Context, o *observation, out *outsi
 		}
 		for i := range o.nodes {
 			n := &o.nodes[i]
-			labelled := o.external(n, o.pods[n.Name]).Labelled
-			if n.Spec.ShardIndex == shard && labelled && !slices.ContainsFunc(listed[objects.ExternalPortName(n.Spec.NodeIndex)], leadsTo(n.Name)) {
+			if n.Spec.ShardIndex == shard && labelled(o.pods[n.Name]) && !slices.ContainsFunc(listed[objects.ExternalPortName(n.Spec.NodeIndex)], leadsTo(n.Name)) {
 				out.unlisted = append(out.unlisted, n.Name)
 			}
 		}
@@ -343,7 +342,7 @@ func (r *Reconciler) leadsToHeir(ctx context.Context, o *observation, a plan.Act
 		return nil
 	}
 	at := plan.Position{Shard: o.nodes[i].Spec.ShardIndex, Index: o.nodes[i].Spec.NodeIndex}
-	if at != a.Position || !o.external(&o.nodes[i], o.pods[a.Target]).Labelled {
+	if at != a.Position || !labelled(o.pods[a.Target]) {
 		return nil
 	}
 	return r.setLabel(ctx, o, a.Target, false)

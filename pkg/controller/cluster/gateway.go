@@ -133,12 +133,12 @@ func placeOf(cluster *v1alpha1.ValkeyCluster, route *gatewayv1.TCPRoute) (object
 	if !metav1.IsControlledBy(route, cluster) {
 		return objects.Place{}, false
 	}
-	shard, err := strconv.ParseInt(route.Labels[v1alpha1.LabelShardIndex], 10, 32)
+	shard, err := objects.ShardOf(route.Labels)
 	if err != nil {
 		return objects.Place{}, false
 	}
 	index, err := strconv.ParseInt(route.Name[strings.LastIndexByte(route.Name, '-')+1:], 10, 32)
-	at := objects.Place{Shard: int32(shard), Index: int32(index)}
+	at := objects.Place{Shard: shard, Index: int32(index)}
 	return at, err == nil && route.Name == objects.RouteName(cluster.Name, at)
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/acl"
@@ -31,6 +32,7 @@ type observation struct {
 	tls      tlsState
 	nodes    []v1alpha1.ValkeyNode // of this cluster, by name
 	pods     map[string]*corev1.Pod
+	former   map[string]*corev1.Pod
 	replies  map[string]topology.Reply
 	view     topology.View
 	target   v1alpha1.TargetTopology
@@ -43,6 +45,8 @@ type observation struct {
 	leaving  map[string]time.Duration
 	misread  map[string]time.Duration
 	outdated map[string]string
+	// open says for how long the ports outside have led to pods that are ready.
+	open map[string]time.Duration
 	// blinked are nodes in place that did not answer for the first time.
 	blinked []string
 	// awaited says which nodes are waited for because only they may have data.
@@ -70,7 +74,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1alpha1.ValkeyCluste
 	if o.tls, err = r.checkTLS(ctx, o); err != nil {
 		return nil, err
 	}
-	if o.nodes, o.pods, err = listNodes(ctx, reader, cluster); err != nil {
+	if o.nodes, o.pods, o.former, err = listNodes(ctx, reader, cluster); err != nil {
 		return nil, err
 	}
 	if o.claims, err = r.claims(ctx, o); err != nil {
@@ -104,30 +108,37 @@ func (o *observation) anySilent() bool {
 
 func slotsAssigned(v topology.View) bool { return v.UnassignedSlots().Len() < slots.Count }
 
-// listNodes returns the ValkeyNodes that the cluster owns and their pods.
-func listNodes(ctx context.Context, reader client.Reader, cluster *v1alpha1.ValkeyCluster) ([]v1alpha1.ValkeyNode, map[string]*corev1.Pod, error) {
+// listNodes returns the ValkeyNodes that the cluster owns, their pods, and by their names
+// the pods of the cluster that belong to none of them (any more).
+func listNodes(ctx context.Context, reader client.Reader, cluster *v1alpha1.ValkeyCluster) (owned []v1alpha1.ValkeyNode, pods, former map[string]*corev1.Pod, err error) {
 	match := []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{
 		v1alpha1.LabelInstance: cluster.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
 	}}
 	var nodes v1alpha1.ValkeyNodeList
 	if err := reader.List(ctx, &nodes, match...); err != nil {
-		return nil, nil, fmt.Errorf("list nodes of cluster %s: %w", cluster.Name, err)
+		return nil, nil, nil, fmt.Errorf("list nodes of cluster %s: %w", cluster.Name, err)
 	}
-	owned := slices.DeleteFunc(nodes.Items, func(n v1alpha1.ValkeyNode) bool { return !metav1.IsControlledBy(&n, cluster) })
+	owned = slices.DeleteFunc(nodes.Items, func(n v1alpha1.ValkeyNode) bool { return !metav1.IsControlledBy(&n, cluster) })
 	slices.SortFunc(owned, func(a, b v1alpha1.ValkeyNode) int { return strings.Compare(a.Name, b.Name) })
-	var pods corev1.PodList
-	if err := reader.List(ctx, &pods, match...); err != nil {
-		return nil, nil, fmt.Errorf("list pods of cluster %s: %w", cluster.Name, err)
+	var all corev1.PodList
+	if err := reader.List(ctx, &all, match...); err != nil {
+		return nil, nil, nil, fmt.Errorf("list pods of cluster %s: %w", cluster.Name, err)
 	}
-	byNode := map[string]*corev1.Pod{}
+	names := map[types.UID]string{}
 	for i := range owned {
-		for j := range pods.Items {
-			if metav1.IsControlledBy(&pods.Items[j], &owned[i]) {
-				byNode[owned[i].Name] = &pods.Items[j]
-			}
-		}
+		names[owned[i].UID] = owned[i].Name
 	}
-	return owned, byNode, nil
+	pods, former = map[string]*corev1.Pod{}, map[string]*corev1.Pod{}
+	for i := range all.Items {
+		pod := &all.Items[i]
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner == nil || names[owner.UID] == "" {
+			former[pod.Name] = pod
+			continue
+		}
+		pods[names[owner.UID]] = pod
+	}
+	return owned, pods, former, nil
 }
 
 // askTimeout bounds how long one server may take to answer everything.
@@ -194,7 +205,7 @@ func (o *observation) recordedID(name string) string {
 func (r *Reconciler) remember(o *observation) {
 	key := client.ObjectKeyFromObject(o.cluster)
 	o.silent, o.gone = map[string]time.Duration{}, map[string]time.Duration{}
-	o.leaving, o.misread = map[string]time.Duration{}, map[string]time.Duration{}
+	o.leaving, o.misread, o.open = map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
 	o.outdated, o.failovers = map[string]string{}, map[int32]time.Duration{}
 	for i := range o.nodes {
 		n := &o.nodes[i]
@@ -205,6 +216,7 @@ func (r *Reconciler) remember(o *observation) {
 			o.blinked = append(o.blinked, n.Name)
 		}
 		o.gone[n.Name] = r.moments.since(key, "gone "+n.Name, o.pods[n.Name] == nil, o.now)
+		o.open[n.Name] = r.opened(o, n.Name)
 		o.misread[n.Name] = r.moments.since(key, "misread "+n.Name, plan.IsMisread(o.view, n.Name), o.now)
 		o.leaving[n.Name] = r.moments.since(key, "leaving "+n.Name, isLeaving(o.pods[n.Name]), o.now)
 		o.outdated[n.Name] = r.change(o, n).Replace
@@ -259,8 +271,17 @@ func (o *observation) state() plan.State {
 	return plan.State{
 		Cluster: o.cluster.Name, UID: string(o.cluster.UID), Target: o.target, Creating: o.creating,
 		Nodes: o.planNodes(), Replies: slices.Collect(maps.Values(o.replies)), Holds: o.holds, Stalled: o.stalled,
-		Recorded: o.recorded(), Failovers: o.failovers, LossAccepted: o.lossAccepted(), Unexposed: o.unexposed(), Unrouted: o.unrouted(), Claimed: o.claims,
+		Recorded: o.recorded(), Former: o.formerNames(), Failovers: o.failovers, LossAccepted: o.lossAccepted(), Claimed: o.claims,
+		Unexposed: o.unexposed(), Unrouted: o.unrouted(), Ending: o.ending(),
 	}
+}
+
+func (o *observation) formerNames() map[string]bool {
+	out := map[string]bool{}
+	for name := range o.former {
+		out[name] = true
+	}
+	return out
 }
 
 func (o *observation) planNodes() []plan.Node {
@@ -352,7 +373,10 @@ func unseen(c *v1alpha1.ValkeyCluster) (kind string, ok bool) {
 	for _, kind := range []string{v1alpha1.ConditionTLSReady, v1alpha1.ConditionACLApplied} {
 		now := meta.FindStatusCondition(c.Status.Conditions, kind)
 		if now == nil {
-			continue
+			if kind == v1alpha1.ConditionTLSReady && c.Spec.TLS == nil {
+				continue
+			}
+			return kind, true
 		}
 		switch now.Reason {
 		case v1alpha1.ReasonWaiting, v1alpha1.ReasonTLSRotating, v1alpha1.ReasonACLPending:

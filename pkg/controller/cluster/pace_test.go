@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 )
 
@@ -85,5 +87,23 @@ func TestOneMissedAnswerIsAskedForOnceMore(t *testing.T) {
 	o.pods["c-00000"].DeletionTimestamp, o.pods["c-00000"].DeletionGracePeriodSeconds = &told, ptr.To(int64(30))
 	if r.secondLook(key, o) {
 		t.Error("a primary that was told to stop waits for a node that missed an answer")
+	}
+}
+
+// The node that is to be replaced does not make up for successors that die.
+func TestAnOutdatedNodeDoesNotEndTheHoldOfItsPosition(t *testing.T) {
+	r := &Reconciler{holds: newHolds()}
+	o := healthy()
+	dead := *o.nodes[1].DeepCopy()
+	dead.Name, dead.Spec.Lifecycle = "c-22222", v1alpha1.LifecycleJoining
+	o.nodes = append(o.nodes, dead)
+	o.pods[dead.Name] = &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}
+	o.outdated = map[string]string{"c-11111": "image"}
+	for _, want := range []time.Duration{10 * time.Second, 5 * time.Second} {
+		r.noteDeaths(o)
+		if got := o.holds[plan.Position{Index: 1}].Remaining; got != want {
+			t.Errorf("the position waits %s, want %s", got, want)
+		}
+		o.now = o.now.Add(5 * time.Second)
 	}
 }

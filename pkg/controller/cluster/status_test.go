@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/kubectl-valkey/kubectl-valkey/pkg/announce"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plan"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/reach"
@@ -113,24 +113,47 @@ func TestAHealthyClusterIsReadyAndItsStatusSaysWhoServesWhat(t *testing.T) {
 
 // Whoever sees a new cluster Active finds its users and certificates looked at.
 func TestANewClusterIsActiveWhenUsersAndCertificatesWereLookedAt(t *testing.T) {
-	for reason, active := range map[string]bool{
-		v1alpha1.ReasonWaiting: false, v1alpha1.ReasonTLSRotating: false, v1alpha1.ReasonTLSServed: true, v1alpha1.ReasonTLSNotServed: true,
+	for _, c := range []struct {
+		kind, reason string
+		active       bool
+	}{
+		{v1alpha1.ConditionTLSReady, "", false}, // not said anything yet
+		{v1alpha1.ConditionTLSReady, v1alpha1.ReasonWaiting, false},
+		{v1alpha1.ConditionTLSReady, v1alpha1.ReasonTLSRotating, false},
+		{v1alpha1.ConditionTLSReady, v1alpha1.ReasonTLSServed, true},
+		{v1alpha1.ConditionTLSReady, v1alpha1.ReasonTLSNotServed, true},
+		{v1alpha1.ConditionACLApplied, "", false},
+		{v1alpha1.ConditionACLApplied, v1alpha1.ReasonWaiting, false},
+		{v1alpha1.ConditionACLApplied, v1alpha1.ReasonACLPending, false},
+		{v1alpha1.ConditionACLApplied, v1alpha1.ReasonACLApplied, true},
 	} {
 		for _, creating := range []bool{true, false} {
 			o := healthy()
 			if o.creating = creating; creating {
 				o.cluster.Status.State = v1alpha1.StateCreating
 			}
-			o.cluster.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionTLSReady, Status: metav1.ConditionFalse, Reason: reason}}
+			o.cluster.Spec.TLS = &v1alpha1.TLS{SecretRef: "cert"}
+			good := map[string]string{v1alpha1.ConditionTLSReady: v1alpha1.ReasonTLSServed, v1alpha1.ConditionACLApplied: v1alpha1.ReasonACLApplied}
+			say := func(c *v1alpha1.ValkeyCluster, said map[string]string) {
+				c.Status.Conditions = nil
+				for kind, reason := range said {
+					if reason != "" {
+						c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason})
+					}
+				}
+			}
+			said := maps.Clone(good)
+			said[c.kind] = c.reason
+			say(o.cluster, said)
 			before := o.cluster.DeepCopy()
-			s := statusOf(o, outcome{decision: o.next()})
-			if (s.State == v1alpha1.StateActive) != (active || !creating) {
-				t.Errorf("TLSReady %s, creating %t: the cluster is %s: %s", reason, creating, s.State, s.Message)
+			decision := o.next()
+			if want := c.active || !creating; decision.Complete != want || statusOf(o, outcome{decision: decision}).State == v1alpha1.StateActive != want {
+				t.Errorf("%s %s, creating %t: %+v", c.kind, c.reason, creating, decision)
 			}
 			after := o.cluster.DeepCopy()
-			after.Status.Conditions[0].Reason = v1alpha1.ReasonTLSServed
-			if woken := lookedAt().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); woken == active {
-				t.Errorf("from %s to %s: the cluster is looked at: %t", reason, v1alpha1.ReasonTLSServed, woken)
+			say(after, good)
+			if woken := lookedAt().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); woken == c.active {
+				t.Errorf("from %q to %s: the cluster is looked at: %t", c.reason, good[c.kind], woken)
 			}
 		}
 	}
@@ -367,34 +390,5 @@ func TestATextOfAnyLengthFitsIntoTheStatus(t *testing.T) {
 	}
 	if !found {
 		t.Error("no condition has the long text")
-	}
-}
-
-func TestAPortLeadsToAPrimaryThatIsReadyForAWhile(t *testing.T) {
-	outside := announce.Values{Hostname: "shard-0.example", ClientPort: 30000}
-	for name, c := range map[string]struct {
-		ready   corev1.ConditionStatus
-		since   time.Duration
-		inForce bool
-		want    string
-	}{
-		"ready":         {corev1.ConditionTrue, time.Minute, true, ""},
-		"just ready":    {corev1.ConditionTrue, time.Second, true, "pod c-00000 has just become ready"},
-		"not ready":     {corev1.ConditionFalse, time.Minute, true, "pod c-00000 is not ready"},
-		"nobody is led": {corev1.ConditionFalse, time.Minute, false, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := healthy()
-			o.outside.inPlay = true
-			o.nodes[0].Spec.External, o.nodes[1].Spec.External = true, true
-			if c.inForce {
-				o.outside.situation.Members = []announce.Member{{Name: "c-00000", Exposed: true, Port: 30000, Now: &outside}}
-			}
-			o.pods["c-00000"].Status.Conditions = append(o.pods["c-00000"].Status.Conditions,
-				corev1.PodCondition{Type: corev1.PodReady, Status: c.ready, LastTransitionTime: metav1.NewTime(o.now.Add(-c.since))})
-			if got := o.unrouted()[0]; got != c.want {
-				t.Errorf("shard 0: %q, want %q", got, c.want)
-			}
-		})
 	}
 }

@@ -96,7 +96,7 @@ func (t *truth) forgets(a plan.Action) {
 		return
 	}
 	if s, ok := t.w.process(a.Node); ok {
-		if p := s.row(a.TargetID); p != nil && !p.slots.Empty() && !t.current(s, p) {
+		if p := s.row(a.TargetID); p != nil && !p.slots.Empty() && t.inherited(s, p) {
 			t.violation("no forget by who has not heard of the heir", "%s forgets %s and then knows no owner of %d slots", a.Node, short(a.TargetID), p.slots.Len())
 		}
 	}
@@ -109,14 +109,31 @@ func (t *truth) forgets(a plan.Action) {
 	}
 }
 
+// supersedes reports whether a server owns slots of a row by a higher epoch.
+func (s *server) supersedes(r *row) bool {
+	return s.self.primary && s.self.epoch > r.epoch && !s.self.slots.Intersect(r.slots).Empty()
+}
+
 // current reports whether the slots of a row are owned by nobody of a higher epoch.
 func (t *truth) current(viewer *server, r *row) bool {
 	for _, s := range t.w.servers {
-		if s != viewer && s.running && s.self.primary && s.self.epoch > r.epoch && !s.self.slots.Intersect(r.slots).Empty() {
+		if s != viewer && s.running && s.supersedes(r) {
 			return false
 		}
 	}
 	return true
+}
+
+// inherited reports whether another node of the cluster owns slots of a row by a higher
+// epoch. A server that runs on behind a partition, its node given up, is heard by nobody.
+func (t *truth) inherited(viewer *server, r *row) bool {
+	for _, n := range t.w.api.nodes {
+		s, ok := t.w.process(n.name)
+		if ok && s != viewer && s.id != r.id && s.supersedes(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // promotes checks that a failover goes to a full copy, and takes over by force only

@@ -109,7 +109,12 @@ func (m *manager) moveSlots(o *observation, s *server, a plan.Action) (bool, err
 			return false, nil
 		}
 	}
-	return true, s.migrateSlots(a.Slots, a.TargetID)
+	for _, part := range a.Slots.Parts(a.Jobs) {
+		if err := s.migrateSlots(part, a.TargetID); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 func (m *manager) createNode(a plan.Action) {

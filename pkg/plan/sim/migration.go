@@ -185,10 +185,10 @@ func (s *server) abortImports(message string) {
 // migrations is CLUSTER GETSLOTMIGRATIONS, newest first.
 func (s *server) migrations() []topology.Migration {
 	out := make([]topology.Migration, 0, len(s.jobs))
-	for _, j := range slices.Backward(s.jobs) {
+	for i, j := range slices.Backward(s.jobs) {
 		out = append(out, topology.Migration{
 			Name: j.name, Export: j.source == s, Slots: j.slots, SourceID: j.source.id,
-			TargetID: j.target.id, State: j.state, Message: j.message,
+			TargetID: j.target.id, State: j.state, Message: j.message, Created: int64(i + 1),
 		})
 	}
 	return out

@@ -12,11 +12,11 @@ import (
 
 // pairs reads repeated key=value flags. Values may hold commas and equal signs;
 // annotations often do.
-func pairs(flag string, values []string) (map[string]string, error) {
+func pairs[V ~string](flag string, values []string) (map[string]V, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
-	m := map[string]string{}
+	m := map[string]V{}
 	for _, v := range values {
 		key, value, ok := strings.Cut(v, "=")
 		if !ok || key == "" {
@@ -25,7 +25,7 @@ func pairs(flag string, values []string) (map[string]string, error) {
 		if _, twice := m[key]; twice {
 			return nil, fmt.Errorf("--%s %s is given twice", flag, key)
 		}
-		m[key] = value
+		m[key] = V(value)
 	}
 	return m, nil
 }

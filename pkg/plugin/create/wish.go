@@ -97,7 +97,7 @@ func (w *wish) cluster(namespace, name string, acl []v1alpha1.ACLBinding) (*v1al
 		c.Spec.TLS = &v1alpha1.TLS{SecretRef: w.tlsSecret}
 	}
 	var err error
-	if c.Spec.PodAnnotations, err = pairs("pod-annotation", w.podAnnotations); err != nil {
+	if c.Spec.PodAnnotations, err = pairs[string]("pod-annotation", w.podAnnotations); err != nil {
 		return nil, err
 	}
 	if c.Spec.Placement, err = w.placement.placement(); err != nil {
@@ -111,7 +111,7 @@ func (w *wish) cluster(namespace, name string, acl []v1alpha1.ACLBinding) (*v1al
 
 // placement is nil when no flag asks for any.
 func (p *placementFlags) placement() (*v1alpha1.Placement, error) {
-	selector, err := pairs("node-selector", p.nodeSelector)
+	selector, err := pairs[v1alpha1.NodeLabelValue]("node-selector", p.nodeSelector)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (e *externalFlags) access() (*v1alpha1.ExternalAccess, error) {
 	if !e.enabled {
 		return nil, nil
 	}
-	annotations, err := pairs("service-annotation", e.annotations)
+	annotations, err := pairs[string]("service-annotation", e.annotations)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func TestEveryFieldOfTheSpecHasAFlag(t *testing.T) {
 		PodAnnotations: map[string]string{"a": "b,c=d", "e": ""},
 		Placement: &v1alpha1.Placement{
 			Zones: []string{"a", "b"}, ZoneSpread: v1alpha1.ZoneSpreadRequired,
-			NodeSelector: map[string]string{"disk": "ssd"}, PriorityClassName: "high",
+			NodeSelector: map[string]v1alpha1.NodeLabelValue{"disk": "ssd"}, PriorityClassName: "high",
 			Tolerations: []corev1.Toleration{
 				{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "valkey", Effect: corev1.TaintEffectNoSchedule},
 				{Key: "spot", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300)},

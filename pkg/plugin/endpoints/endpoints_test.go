@@ -50,7 +50,8 @@ func outsideCluster(access v1alpha1.ExternalAccess, directed bool, addresses ...
 	f.Condition(v1alpha1.ConditionExternalAccessReady, true, v1alpha1.ReasonExternalReady, "every node has a port outside, by Services of type NodePort")
 	for i, n := range f.Nodes {
 		n.Spec.External = true
-		a := v1alpha1.Announcement{EndpointType: v1alpha1.EndpointIP}
+		// With a domain it has its name from the start, but clients are not given it yet.
+		a := v1alpha1.Announcement{Hostname: f.Cluster.Status.ExternalEndpoints[i/2].Hostname, EndpointType: v1alpha1.EndpointIP}
 		if directed {
 			a = v1alpha1.Announcement{Hostname: f.Cluster.Status.ExternalEndpoints[i/2].Hostname, EndpointType: v1alpha1.EndpointHostname, ClientPort: 31000 + int32(i)}
 		}

@@ -144,7 +144,7 @@ func (r Report) node(c *v1alpha1.ValkeyCluster, n *v1alpha1.ValkeyNode, host str
 // outside is the way to a node from outside, or what it waits for.
 func outside(c *v1alpha1.ValkeyCluster, n *v1alpha1.ValkeyNode, host string) (*Address, string) {
 	i := slices.IndexFunc(c.Status.ExternalEndpoints, func(e v1alpha1.ExternalEndpoint) bool { return e.ShardIndex == n.Spec.ShardIndex })
-	if i < 0 || int(n.Spec.NodeIndex) >= len(c.Status.ExternalEndpoints[i].Ports) {
+	if i < 0 || n.Spec.NodeIndex < 0 || int(n.Spec.NodeIndex) >= len(c.Status.ExternalEndpoints[i].Ports) {
 		return nil, "the manager has not made its Service yet"
 	}
 	e := c.Status.ExternalEndpoints[i]

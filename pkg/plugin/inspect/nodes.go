@@ -3,12 +3,12 @@ package inspect
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/api/v1alpha1"
+	"github.com/kubectl-valkey/kubectl-valkey/pkg/objects"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/plugin/output"
 	"github.com/kubectl-valkey/kubectl-valkey/pkg/topology"
 )
@@ -128,11 +128,11 @@ func problem(n *v1alpha1.ValkeyNode, node Node) string {
 
 // nodeOfPod is a node of which only the pod is known.
 func (s *Snapshot) nodeOfPod(p *corev1.Pod) Node {
-	shard, err := strconv.ParseInt(p.Labels[v1alpha1.LabelShardIndex], 10, 32)
+	shard, err := objects.ShardOf(p.Labels)
 	if err != nil {
 		shard = -1
 	}
-	node := Node{Name: p.Name, Shard: int32(shard), Role: RoleUnknown}
+	node := Node{Name: p.Name, Shard: shard, Role: RoleUnknown}
 	for i := range s.Cluster.Status.Shards {
 		sh := &s.Cluster.Status.Shards[i]
 		switch {

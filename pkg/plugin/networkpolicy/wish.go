@@ -63,7 +63,7 @@ func (w *wish) parse(fs *pflag.FlagSet, cluster bool) error {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
-	fail("client-selector", w.parseClients())
+	w.parseClients(fail)
 	for flag, cidrs := range map[string][]string{"external-cidr": w.externalCIDRs, "kubelet-cidr": w.kubeletCIDRs} {
 		for _, cidr := range cidrs {
 			_, err := netpol.CIDR(cidr)
@@ -110,8 +110,7 @@ func endpoint(at netip.AddrPort) netpol.Endpoint {
 	return netpol.Endpoint{CIDR: netip.PrefixFrom(addr, addr.BitLen()).String(), Port: int32(at.Port())}
 }
 
-func (w *wish) parseClients() error {
-	var errs []error
+func (w *wish) parseClients(fail func(flag string, err error)) {
 	selectors := w.clientSelectors
 	if len(selectors) == 0 && len(w.clientNamespaces) > 0 {
 		selectors = []string{""}
@@ -122,23 +121,24 @@ func (w *wish) parseClients() error {
 	var namespaces []*metav1.LabelSelector
 	for _, text := range w.clientNamespaces {
 		s, err := netpol.Namespaces(text)
-		errs, namespaces = append(errs, err), append(namespaces, s)
+		fail("client-namespace", err)
+		namespaces = append(namespaces, s)
 	}
 	if len(namespaces) == 0 {
 		namespaces = []*metav1.LabelSelector{nil}
 	}
 	for _, text := range selectors {
 		pods, err := netpol.PodLabels(text)
-		errs = append(errs, err)
+		fail("client-selector", err)
 		for _, where := range namespaces {
 			w.clients = append(w.clients, netpol.Client{Pods: pods, Namespaces: where})
 		}
 	}
 	for _, text := range w.clientCIDRs {
 		cidr, err := netpol.CIDR(text)
-		errs, w.clients = append(errs, err), append(w.clients, netpol.Client{CIDR: cidr})
+		fail("client-cidr", err)
+		w.clients = append(w.clients, netpol.Client{CIDR: cidr})
 	}
-	return errors.Join(errs...)
 }
 
 // cluster is what the policies of the cluster depend on. Whether it has TLS is

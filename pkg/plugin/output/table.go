@@ -29,6 +29,20 @@ const Empty = "-"
 // terminal; tablewriter ends a coloured cell's padding with a reset.
 var trailing = regexp.MustCompile(" +(\x1b\\[0m)?$")
 
+// colour matches what a Palette puts around a text.
+var colour = regexp.MustCompile("\x1b\\[[0-9]{1,2}m")
+
+// Safe makes a text safe as Clean does, but leaves the colours that a Palette gave it.
+func Safe(s string) string {
+	var b strings.Builder
+	from := 0
+	for _, at := range colour.FindAllStringIndex(s, -1) {
+		b.WriteString(escape(s[from:at[0]]) + s[at[0]:at[1]])
+		from = at[1]
+	}
+	return b.String() + escape(s[from:])
+}
+
 // Write renders the table to w.
 func (t Table) Write(w io.Writer) error {
 	var buf bytes.Buffer
@@ -51,7 +65,7 @@ func (t Table) Write(w io.Writer) error {
 	for _, row := range t.Rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			if cells[i] = c; c == "" {
+			if cells[i] = Safe(c); c == "" {
 				cells[i] = Empty
 			}
 		}

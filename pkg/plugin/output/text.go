@@ -9,24 +9,30 @@ import (
 )
 
 // Clean makes text that came from a server safe and fit for one line of a
-// terminal: runs of white space become one blank, and control characters, which
-// could move the cursor or rewrite what stands above, are shown as \x1b and so
-// on.
-func Clean(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if !strings.ContainsFunc(s, unicode.IsControl) {
+// terminal: runs of white space become one blank, and what could move the cursor or
+// rewrite or reorder other text is shown as \x1b, \u202e and so on.
+func Clean(s string) string { return escape(strings.Join(strings.Fields(s), " ")) }
+
+func escape(s string) string {
+	if !strings.ContainsFunc(s, unsafe) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.IsControl(r) {
+		switch {
+		case !unsafe(r):
+			b.WriteRune(r)
+		case r < 0x100:
 			fmt.Fprintf(&b, `\x%02x`, r)
-			continue
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
-		b.WriteRune(r)
 	}
 	return b.String()
 }
+
+// unsafe are control characters and those that format text, such as by its direction.
+func unsafe(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // Width is how many columns of a terminal a line takes; escape sequences take
 // none.

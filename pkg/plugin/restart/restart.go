@@ -4,6 +4,7 @@ package restart
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,9 +66,7 @@ func (o *Options) run(ctx context.Context) error {
 	if err := errors.Join(o.Served(s.Cluster), o.Unasked(s.Cluster, request.Restart)); err != nil {
 		return err
 	}
-	err = o.Note("%s are replaced one after the other, with a failover in each of %s",
-		output.Plural(len(s.Cluster.Status.Nodes), "node"), output.Plural(len(s.Cluster.Status.Shards), "shard"))
-	if err != nil {
+	if err := o.Note("%s", announcement(len(s.Cluster.Status.Nodes), len(s.Cluster.Status.Shards))); err != nil {
 		return err
 	}
 	moment, err := o.ServerTime(ctx, s.Cluster, request.Restart)
@@ -79,4 +78,12 @@ func (o *Options) run(ctx context.Context) error {
 		return err
 	}
 	return o.Ask(ctx, s.Cluster, request.NewRestart(id, moment))
+}
+
+// announcement says what a restart does to so many nodes and shards.
+func announcement(nodes, shards int) string {
+	if nodes == 1 {
+		return "the only node is replaced, with a failover to its successor"
+	}
+	return fmt.Sprintf("%s are replaced one after the other, with a failover in each of %s", output.Plural(nodes, "node"), output.Plural(shards, "shard"))
 }

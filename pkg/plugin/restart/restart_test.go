@@ -57,6 +57,13 @@ func TestARestartCarriesTheTimeOfTheAPIServer(t *testing.T) {
 	}
 }
 
+func TestARestartSaysWhatItDoesToASingleNode(t *testing.T) {
+	c := plugintest.Client(plugintest.Active("demo", 1, 0).Objects()...)
+	if _, errOut, code := plugintest.Run(t, build(c), false, "demo"); code != exit.OK || errOut != "note: the only node is replaced, with a failover to its successor\n" {
+		t.Errorf("exit %d, %q", code, errOut)
+	}
+}
+
 func TestARestartThatTheManagerWouldNotServeIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*plugintest.Fixture){
 		"paused":   func(f *plugintest.Fixture) { f.Cluster.Spec.Paused = true },

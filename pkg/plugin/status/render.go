@@ -67,7 +67,7 @@ func (v renderer) report(r *Report) (string, error) {
 func (v renderer) header(b *bytes.Buffer, r *Report) {
 	line := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(b, "%s %s\n", v.palette.Title(fmt.Sprintf("%-10s", key+":")), value)
+			fmt.Fprintf(b, "%s %s\n", v.palette.Title(fmt.Sprintf("%-10s", key+":")), output.Safe(value))
 		}
 	}
 	line("Cluster", r.Namespace+"/"+r.Name)

@@ -69,6 +69,25 @@ func delegate(dir string) error {
 	return nil
 }
 
+// Weigh sets the group's part of the processor beside its siblings, in the shares of
+// cgroup v1: a new group has 1024.
+func (h Host) Weigh(group string, shares int) error {
+	for _, m := range h.Mounts {
+		file, value := "cpu.shares", shares
+		switch {
+		case h.V2:
+			// As the kubelet and the container runtime convert them.
+			file, value = "cpu.weight", 1+(shares-2)*9999/262142
+		case !slices.Contains(m.Controllers, "cpu"):
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(m.dir(group), file), []byte(strconv.Itoa(value)), 0o644); err != nil {
+			return fmt.Errorf("weigh cgroup %s: %w", group, err)
+		}
+	}
+	return nil
+}
+
 // Join moves a process into the group; its later children are born there.
 func (h Host) Join(group string, pid int) error {
 	for _, m := range h.Mounts {
