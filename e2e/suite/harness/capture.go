@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mdlayher/packet"
 	"golang.org/x/net/bpf"
@@ -26,9 +27,11 @@ type Capture struct {
 	conn *packet.Conn
 	done chan struct{}
 
-	mu   sync.Mutex
-	seen map[string]int
-	err  error
+	mu      sync.Mutex
+	seen    map[string]int
+	read    int // packets that were read
+	arrived int // packets that the kernel counted
+	err     error
 }
 
 const (
@@ -53,7 +56,7 @@ func (o *Outside) Capture() *Capture {
 		o.s.t.Fatalf("listen at %s: %v", o.cable, err)
 	}
 	c := &Capture{o: o, conn: conn, done: make(chan struct{}), seen: map[string]int{}}
-	go c.read()
+	go c.run()
 	o.s.t.Cleanup(func() {
 		conn.Close()
 		<-c.done
@@ -86,7 +89,7 @@ func firstPackets(from net.IP) []bpf.Instruction {
 	}
 }
 
-func (c *Capture) read() {
+func (c *Capture) run() {
 	defer close(c.done)
 	buffer := make([]byte, 512)
 	for {
@@ -105,6 +108,7 @@ func (c *Capture) read() {
 			return
 		}
 		c.seen[what]++
+		c.read++
 		c.mu.Unlock()
 	}
 }
@@ -130,13 +134,11 @@ func describe(datagram []byte) (string, error) {
 	return "name " + strings.TrimSuffix(question.Name.String(), "."), nil
 }
 
-// Others returns what was seen since the capture began, but connections to these
-// addresses: host:port of other connections, and "name …" for each name that was
-// asked for. It fails the test when the capture missed a packet or saw no connection to
-// any of them.
-func (c *Capture) Others(addresses ...string) []string {
+// complete returns an error until every packet that arrived was read. The kernel has a
+// packet before its answer is sent, so that a client that is through has nothing underway.
+func (c *Capture) complete() error {
 	c.o.s.t.Helper()
-	stats, err := c.conn.Stats()
+	stats, err := c.conn.Stats() // since it was asked last
 	if err != nil || stats.Drops > 0 {
 		c.o.s.t.Fatalf("the capture missed packets: %+v: %v", stats, err)
 	}
@@ -145,6 +147,22 @@ func (c *Capture) Others(addresses ...string) []string {
 	if c.err != nil {
 		c.o.s.t.Fatalf("the capture failed: %v", c.err)
 	}
+	c.arrived += int(stats.Packets)
+	if c.read < c.arrived {
+		return fmt.Errorf("%d of %d packets were read", c.read, c.arrived)
+	}
+	return nil
+}
+
+// Others returns what was seen since the capture began, but connections to these
+// addresses: host:port of other connections, and "name …" for each name that was
+// asked for. It fails the test when the capture missed a packet or saw no connection to
+// any of them.
+func (c *Capture) Others(addresses ...string) []string {
+	c.o.s.t.Helper()
+	c.o.s.Eventually("the capture read what arrived", time.Minute, c.complete)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	others := maps.Clone(c.seen)
 	seen := 0
 	for _, a := range addresses { // not each of them: nobody need ask a replica anything
