@@ -121,6 +121,7 @@ func (s *server) vote(candidate *server, p *row, epoch uint64, forced bool) bool
 	}
 	for _, r := range s.rows {
 		if r.epoch > p.epoch && !r.slots.Intersect(p.slots).Empty() {
+			s.update(candidate, r) // so that it is not refused for ever
 			return false
 		}
 	}

@@ -187,15 +187,22 @@ func (s *server) correct(r *row, from *server) {
 		if other == r || other.epoch <= r.epoch || other.slots.Intersect(from.self.slots).Empty() {
 			continue
 		}
-		update := *other
-		s.w.after(time.Millisecond, func() {
-			if known := from.row(update.id); from.running && !from.hung && known != nil && known != from.self && known.epoch <= update.epoch {
-				known.primary, known.primaryID, known.epoch = true, "", update.epoch
-				from.take(known, update.slots)
-				from.changed()
-			}
-		})
+		s.update(from, other)
 	}
+}
+
+// update tells a member the epoch and the slots of another.
+func (s *server) update(member *server, about *row) {
+	news := *about
+	s.w.after(time.Millisecond, func() {
+		known := member.row(news.id)
+		if !member.running || member.hung || !s.w.talks(s, member) || known == nil || known == member.self || known.epoch > news.epoch {
+			return
+		}
+		known.primary, known.primaryID, known.epoch = true, "", news.epoch
+		member.take(known, news.slots)
+		member.changed()
+	})
 }
 
 // take gives a member the slots that it claims, as far as its epoch allows.
