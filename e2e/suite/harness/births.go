@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +22,10 @@ import (
 // Births records every object of a kind that appears in the namespace, also those
 // that are gone again soon.
 type Births struct {
+	s     *Space
+	list  client.ObjectList
+	older map[types.UID]bool // were there before
+
 	mu    sync.Mutex
 	names map[types.UID]string
 	err   error
@@ -27,9 +34,13 @@ type Births struct {
 // Births begins to record. The list says which kind.
 func (s *Space) Births(list client.ObjectList) *Births {
 	s.t.Helper()
-	b := &Births{names: map[types.UID]string{}}
-	if err := s.Client.List(s.t.Context(), list, client.InNamespace(s.Name)); err != nil {
-		s.t.Fatalf("list %T: %v", list, err)
+	b := &Births{s: s, list: list, older: map[types.UID]bool{}, names: map[types.UID]string{}}
+	now, err := b.present()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for id := range now {
+		b.older[id] = true
 	}
 	from := list.GetResourceVersion()
 	w, err := s.Client.Watch(s.t.Context(), list, client.InNamespace(s.Name),
@@ -75,13 +86,48 @@ func (b *Births) record(ctx context.Context, events <-chan watch.Event) {
 	}
 }
 
-// Want returns an error unless n objects have appeared.
-func (b *Births) Want(n int) error {
+// present returns the objects that are there, by name.
+func (b *Births) present() (map[types.UID]string, error) {
+	if err := b.s.Client.List(b.s.t.Context(), b.list, client.InNamespace(b.s.Name)); err != nil {
+		return nil, fmt.Errorf("list %T: %w", b.list, err)
+	}
+	names := map[types.UID]string{}
+	err := meta.EachListItem(b.list, func(o runtime.Object) error {
+		obj, err := meta.Accessor(o)
+		if err == nil {
+			names[obj.GetUID()] = obj.GetName()
+		}
+		return err
+	})
+	return names, err
+}
+
+// caughtUp returns an error until the record has whatever is there now.
+func (b *Births) caughtUp() error {
+	now, err := b.present()
+	if err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
 		return b.err
 	}
+	for id, name := range now {
+		if _, seen := b.names[id]; !seen && !b.older[id] {
+			return fmt.Errorf("%s has not been announced yet", name)
+		}
+	}
+	return nil
+}
+
+// Want returns an error unless n objects have appeared.
+func (b *Births) Want(n int) error {
+	if err := until(b.s.t.Context(), time.Minute, b.caughtUp); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if len(b.names) != n {
 		return fmt.Errorf("%d objects have appeared, want %d: %s", len(b.names), n, strings.Join(slices.Sorted(maps.Values(b.names)), ", "))
 	}
